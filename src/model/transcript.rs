@@ -1,0 +1,396 @@
+//! The normal form of what an agent left: every agent's parser yields this, and nothing else
+//! reads an agent's records.
+//!
+//! Parsers never fail on content: what they do not know they skip, what is torn or odd becomes a
+//! warning. All text here is *quoted*: untrusted, not yet redacted.
+
+use super::quota::Reading;
+use super::time::Timestamp;
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+
+/// What one agent session left behind, folded line by line from its transcript.
+#[derive(Clone, Debug, Default)]
+pub struct Transcript {
+    /// The agent's own id of the session.
+    pub agent_session: Option<String>,
+    pub cwd: Option<String>,
+    pub model: Option<String>,
+    /// What the user typed, in order; injected context is left out.
+    pub prompts: Vec<Prompt>,
+    /// The last plan the agent stated, whole.
+    pub plan: Vec<PlanItem>,
+    /// Files the agent wrote, in order of first touch, each once.
+    pub files: Vec<FileTouch>,
+    /// Commands in order; an unfinished one is in `open_calls` instead.
+    pub commands: Vec<CommandRun>,
+    /// Calls without a result, by the agent's call id.
+    pub open_calls: HashMap<String, OpenCall>,
+    /// The last assistant texts, oldest first, at most [`MESSAGES_MOST`].
+    pub messages: Vec<String>,
+    /// The summary a compaction left, if any: it stands for what was before it.
+    pub summary: Option<String>,
+    pub skills: Vec<String>,
+    /// The latest reading of each window.
+    pub readings: Vec<Reading>,
+    pub ending: Option<Ending>,
+    /// What could not be read, for `notCaptured`.
+    pub warnings: Vec<String>,
+    /// Parser scratch: plan items by the agent's own task id (Claude's TaskCreate/TaskUpdate).
+    pub tasks: Vec<(String, PlanItem)>,
+    /// Parser scratch: what is known of calls until their results are in.
+    pub scratch: Scratch,
+}
+
+/// What a parser must remember from one line to the next, and nobody else reads.
+#[derive(Clone, Debug, Default)]
+pub struct Scratch {
+    /// What an open call will have done if its result is no error, by call id.
+    pub effects: HashMap<String, Effect>,
+    /// Where in `commands` a call stands that two records describe.
+    pub command_of_call: HashMap<String, usize>,
+    /// A question that was put and not answered.
+    pub asked: Option<String>,
+    /// Commands that a person refused or broke off; only the next record tells which.
+    pub refused: Vec<(String, String)>,
+}
+
+/// What a call will have done if its result is no error.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Effect {
+    Command(String),
+    Files(Vec<FileTouch>),
+    /// The plan is already in place; this is the one before it, should the call be refused.
+    PlanBefore(Vec<PlanItem>),
+    TaskMade(PlanItem),
+    TaskChanged {
+        id: String,
+        text: Option<String>,
+        /// `None` where it stays, `Some(None)` where the task is deleted.
+        status: Option<Option<PlanStatus>>,
+    },
+    Question(String),
+    /// A result of this call brings nothing more.
+    Known,
+}
+
+/// How many assistant texts are kept.
+pub const MESSAGES_MOST: usize = 8;
+/// How many bytes of one text are kept (head and tail, the middle cut).
+pub const TEXT_BYTES_MOST: usize = 16 * 1024;
+/// How many bytes of a command's output are kept, from its end.
+pub const TAIL_BYTES_MOST: usize = 2 * 1024;
+/// How many bytes of a short text are kept: a plan item, a path, a name.
+pub const LABEL_BYTES_MOST: usize = 1024;
+/// How many bytes a record may have; a longer one is skipped with a warning.
+pub const LINE_BYTES_MOST: usize = 8 * 1024 * 1024;
+/// How many prompts are kept: the first and the latest.
+pub const PROMPTS_MOST: usize = 256;
+/// How many commands are kept: the latest.
+pub const COMMANDS_MOST: usize = 4096;
+pub const FILES_MOST: usize = 10_000;
+pub const PLAN_ITEMS_MOST: usize = 256;
+pub const OPEN_CALLS_MOST: usize = 1024;
+pub const SKILLS_MOST: usize = 64;
+pub const WARNINGS_MOST: usize = 32;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Prompt {
+    pub text: String,
+    pub at: Option<Timestamp>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum PlanStatus {
+    Pending,
+    InProgress,
+    Completed,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct PlanItem {
+    pub text: String,
+    pub status: PlanStatus,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TouchKind {
+    Added,
+    Changed,
+    Deleted,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileTouch {
+    /// As the agent wrote it: absolute or relative to `cwd`.
+    pub path: String,
+    pub kind: TouchKind,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommandRun {
+    pub command: String,
+    /// `None` where the agent does not say.
+    pub exit_code: Option<i64>,
+    /// The last bytes of its output.
+    pub tail: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenCall {
+    pub tool: String,
+    /// One line: the command, the path.
+    pub summary: String,
+}
+
+/// How the agent's last turn ended, from its structured record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// The agent said it is done with its turn.
+    TurnEnded,
+    /// It stopped because our hook told it to.
+    StoppedByHook,
+    /// A person interrupted it.
+    Interrupted,
+    /// It is waiting for a decision that only a person can take.
+    Asks(String),
+    Trouble(Trouble),
+}
+
+/// Why an agent cannot go on, told apart as far as its records allow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// The account's usage limit.
+    Limit {
+        resets_at: Option<Timestamp>,
+        text: String,
+    },
+    /// Too many requests for the moment; not the usage limit.
+    Transient(String),
+    /// The provider is overloaded.
+    Overload(String),
+    /// Not logged in, or the log-in is refused.
+    Auth(String),
+    /// The context window is full.
+    Context(String),
+    Other(String),
+}
+
+/// One thing a line of an agent's live stream tells the driver.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Sign {
+    /// The agent is up; its own session id where it says so. This is the *start*.
+    Started {
+        agent_session: Option<String>,
+    },
+    /// The model itself produced something (a text, a tool call). The first is the *receipt*.
+    ModelMade,
+    /// A tool call began.
+    ToolStarted {
+        call: String,
+    },
+    /// A tool call ended: a moment between calls.
+    ToolEnded {
+        call: String,
+    },
+    /// The agent stated its plan, whole; how many items are still open.
+    Plan {
+        open: usize,
+    },
+    /// The agent made or changed one item of a plan that it keeps item by item (Claude's Task
+    /// tools); `task` is its own id of the item. Whoever counts keeps the set of open ids.
+    Task {
+        task: String,
+        open: bool,
+    },
+    Reading(Reading),
+    /// The agent is retrying by itself; nothing to do but show it.
+    Retrying(String),
+    Ended(Ending),
+}
+
+impl Transcript {
+    /// Keeps the latest reading of each window length.
+    pub fn observe(&mut self, reading: Reading) {
+        self.readings.retain(|known| known.window_minutes != reading.window_minutes);
+        self.readings.push(reading);
+    }
+
+    /// Notes an assistant text, dropping the oldest beyond [`MESSAGES_MOST`].
+    pub fn say(&mut self, text: &str) {
+        if text.trim().is_empty() {
+            return;
+        }
+        if self.messages.len() == MESSAGES_MOST {
+            self.messages.remove(0);
+        }
+        self.messages.push(shorten(text, TEXT_BYTES_MOST));
+    }
+
+    /// Notes an assistant text that may come in two records, one right after the other.
+    pub fn say_once(&mut self, text: &str) {
+        if self.messages.last().is_none_or(|last| *last != shorten(text, TEXT_BYTES_MOST)) {
+            self.say(text);
+        }
+    }
+
+    /// Notes what the user typed. It opens a turn: what ended before it, ended.
+    pub fn ask(&mut self, text: &str, at: Option<Timestamp>) {
+        let text = text.trim();
+        if text.is_empty() {
+            return;
+        }
+        self.ending = None;
+        self.scratch.asked = None;
+        if self.prompts.len() >= PROMPTS_MOST {
+            self.prompts.remove(1);
+            self.warn("not all prompts were kept");
+        }
+        self.prompts.push(Prompt { text: shorten(text, TEXT_BYTES_MOST), at });
+    }
+
+    /// Notes a written file; a file is listed once, with what happened to it last.
+    pub fn touch(&mut self, path: &str, kind: TouchKind) {
+        if path.is_empty() || path.len() > LABEL_BYTES_MOST * 4 {
+            return;
+        }
+        if let Some(known) = self.files.iter_mut().find(|known| known.path == path) {
+            if known.kind != TouchKind::Added || kind != TouchKind::Changed {
+                known.kind = kind;
+            }
+        } else if self.files.len() < FILES_MOST {
+            self.files.push(FileTouch { path: path.to_owned(), kind });
+        } else {
+            self.warn("not all written files were kept");
+        }
+    }
+
+    /// Notes a command that ran. A call that two records describe is one command: the later record
+    /// fills in what the earlier one did not say.
+    pub fn ran(&mut self, call: &str, command: &str, exit_code: Option<i64>, output: &str) {
+        let output = tail(output.trim_end(), TAIL_BYTES_MOST);
+        if let Some(known) =
+            self.scratch.command_of_call.get(call).and_then(|&at| self.commands.get_mut(at))
+        {
+            known.exit_code = exit_code.or(known.exit_code);
+            if !output.is_empty() {
+                known.tail = output;
+            }
+            return;
+        }
+        if self.commands.len() >= COMMANDS_MOST {
+            let gone = COMMANDS_MOST / 8;
+            self.commands.drain(..gone);
+            self.scratch.command_of_call.retain(|_, at| {
+                *at = at.wrapping_sub(gone);
+                *at < COMMANDS_MOST
+            });
+            self.warn("not all commands were kept");
+        }
+        self.scratch.command_of_call.insert(call.to_owned(), self.commands.len());
+        let command = shorten(command.trim(), TEXT_BYTES_MOST);
+        self.commands.push(CommandRun { command, exit_code, tail: output });
+    }
+
+    /// Puts `items` in place of the plan.
+    pub fn plan_is(&mut self, items: impl IntoIterator<Item = PlanItem>) {
+        self.plan = items
+            .into_iter()
+            .filter(|item| !item.text.trim().is_empty())
+            .take(PLAN_ITEMS_MOST)
+            .map(|item| PlanItem { text: one_line(&item.text, LABEL_BYTES_MOST), ..item })
+            .collect();
+    }
+
+    /// Notes a call that began, and what it will have done.
+    pub fn opened(&mut self, call: &str, tool: &str, summary: &str, effect: Effect) {
+        if call.is_empty() || call.len() > LABEL_BYTES_MOST {
+            return;
+        }
+        if self.open_calls.len() >= OPEN_CALLS_MOST {
+            self.warn("not all open calls were kept");
+            return;
+        }
+        let open = OpenCall {
+            tool: one_line(tool, LABEL_BYTES_MOST),
+            summary: one_line(summary, LABEL_BYTES_MOST),
+        };
+        self.open_calls.insert(call.to_owned(), open);
+        self.scratch.effects.insert(call.to_owned(), effect);
+    }
+
+    /// Notes that a call's result is in, and hands back what it will have done.
+    pub fn closed(&mut self, call: &str) -> Effect {
+        self.open_calls.remove(call);
+        self.scratch.effects.remove(call).unwrap_or(Effect::Known)
+    }
+
+    /// Notes the name of a skill that was used.
+    pub fn skill(&mut self, name: &str) {
+        let name = one_line(name, LABEL_BYTES_MOST);
+        if !name.is_empty() && self.skills.len() < SKILLS_MOST && !self.skills.contains(&name) {
+            self.skills.push(name);
+        }
+    }
+
+    /// Notes, once, what could not be read.
+    pub fn warn(&mut self, what: &str) {
+        if self.warnings.len() < WARNINGS_MOST && self.warnings.iter().all(|known| known != what) {
+            self.warnings.push(what.to_owned());
+        }
+    }
+}
+
+impl PlanItem {
+    pub fn is_open(&self) -> bool {
+        self.status != PlanStatus::Completed
+    }
+}
+
+/// `text` on one line, cut at `bytes_most`.
+pub fn one_line(text: &str, bytes_most: usize) -> String {
+    let mut line = String::new();
+    for word in text.split_whitespace() {
+        if line.len() + word.len() + 1 > bytes_most {
+            if line.is_empty() {
+                line.push_str(&word[..boundary_before(word, bytes_most.min(word.len()))]);
+            }
+            line.push('…');
+            break;
+        }
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    line
+}
+
+/// At most `bytes_most` bytes of `text`: all of it, or head and tail with the cut named.
+pub fn shorten(text: &str, bytes_most: usize) -> String {
+    if text.len() <= bytes_most {
+        return text.to_owned();
+    }
+    let head = boundary_before(text, bytes_most * 2 / 3);
+    let tail = boundary_before(text, text.len() - bytes_most / 3);
+    format!("{}\n[... {} bytes cut ...]\n{}", &text[..head], tail - head, &text[tail..])
+}
+
+/// The last `bytes_most` bytes of `text`, from a character boundary on.
+pub fn tail(text: &str, bytes_most: usize) -> String {
+    let mut from = text.len().saturating_sub(bytes_most);
+    while !text.is_char_boundary(from) {
+        from += 1;
+    }
+    text[from..].to_owned()
+}
+
+/// The last character boundary at or before `at`, which is within `text`.
+fn boundary_before(text: &str, mut at: usize) -> usize {
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}
