@@ -22,4 +22,5 @@
 //! | `commands` | one verb per file | logic that two verbs share |
 
 pub mod error;
+pub mod host;
 pub mod model;

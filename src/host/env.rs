@@ -1,0 +1,82 @@
+//! The environment, read in one place.
+
+use crate::error::Fault;
+use anyhow::Result;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+/// A variable that is set and not empty.
+pub fn var(name: &str) -> Option<OsString> {
+    std::env::var_os(name).filter(|value| !value.is_empty())
+}
+
+/// A variable as text; what is not UTF-8 counts as unset.
+pub fn text(name: &str) -> Option<String> {
+    var(name).and_then(|value| value.into_string().ok())
+}
+
+/// The user's home folder.
+pub fn home() -> Result<PathBuf> {
+    var("HOME").map(PathBuf::from).ok_or_else(|| {
+        Fault::environment("'HOME' is not set").hint("HOME=/path/to/your/home git relay …").into()
+    })
+}
+
+fn xdg(name: &str, below_home: &str) -> Result<PathBuf> {
+    // The XDG rule: a relative value is to be ignored.
+    match var(name).map(PathBuf::from).filter(|path| path.is_absolute()) {
+        Some(path) => Ok(path),
+        None => Ok(home()?.join(below_home)),
+    }
+}
+
+/// `$XDG_CONFIG_HOME/git-relay`: the user's configuration.
+pub fn config_folder() -> Result<PathBuf> {
+    Ok(xdg("XDG_CONFIG_HOME", ".config")?.join("git-relay"))
+}
+
+/// `$XDG_CONFIG_HOME/git`: where git looks for the user's own files.
+pub fn git_folder() -> Result<PathBuf> {
+    Ok(xdg("XDG_CONFIG_HOME", ".config")?.join("git"))
+}
+
+/// `$XDG_DATA_HOME/git-relay`: the keys.
+pub fn data_folder() -> Result<PathBuf> {
+    Ok(xdg("XDG_DATA_HOME", ".local/share")?.join("git-relay"))
+}
+
+/// Where `man` finds the pages of this program. man-db (tried: 2.11) looks into `share/man` beside
+/// each `bin` on PATH; a user's own data folder is searched only where `~/.local/bin` is on PATH.
+pub fn man_folder() -> Result<PathBuf> {
+    let home = home()?;
+    let beside = find_program("git-relay")
+        .and_then(|program| Some(program.parent()?.parent()?.to_owned()))
+        // What is not the user's own is not ours to write into.
+        .filter(|prefix| prefix.starts_with(&home));
+    match beside {
+        Some(prefix) => Ok(prefix.join("share/man/man1")),
+        None => Ok(xdg("XDG_DATA_HOME", ".local/share")?.join("man/man1")),
+    }
+}
+
+/// The folder the command was started in.
+pub fn current_folder() -> Result<PathBuf> {
+    std::env::current_dir().map_err(|error| {
+        Fault::environment(format!("the current folder cannot be read: {error}"))
+            .hint("cd to a folder that exists")
+            .into()
+    })
+}
+
+/// This program, as an absolute path, for hook lines and for agents.
+pub fn program() -> Result<PathBuf> {
+    let path = std::env::current_exe()?;
+    // Linux shows a replaced binary as "… (deleted)"; its place is what we want.
+    let shown = path.to_string_lossy();
+    Ok(shown.strip_suffix(" (deleted)").map(PathBuf::from).unwrap_or(path))
+}
+
+/// Whether a program of this name can be run; its path.
+pub fn find_program(name: &str) -> Option<PathBuf> {
+    which::which(name).ok()
+}

@@ -1,0 +1,11 @@
+//! The machine: files, clock, environment, processes, configuration. Every error names the path
+//! or the program it is about. Nothing here knows git, sessions or agents.
+
+pub mod clock;
+pub mod config;
+pub mod env;
+pub mod files;
+pub mod lock;
+pub mod process;
+pub mod random;
+pub mod tail;

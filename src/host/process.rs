@@ -1,0 +1,218 @@
+//! Processes of other programs: started, told apart, found by a variable, ended.
+//!
+//! What is read here is Linux's `/proc`; elsewhere the searches find nothing and say so.
+
+use crate::error::Fault;
+use crate::model::session::Process;
+use anyhow::{Context, Result};
+use rustix::process::{Pid, Signal};
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How to start a program that outlives us if need be.
+#[derive(Debug)]
+pub struct Spawn<'a> {
+    pub argv: &'a [OsString],
+    pub folder: &'a Path,
+    /// Added to (or taken out of, when `None`) our own environment.
+    pub environment: &'a [(OsString, Option<OsString>)],
+    /// Read from its start; nothing to read when `None`.
+    pub stdin: Option<&'a Path>,
+    pub stdout: File,
+    pub stderr: File,
+}
+
+/// Starts a program in a process group of its own.
+///
+/// Its output goes to files, not to pipes of ours: it must be able to live on when we die.
+pub fn spawn(order: Spawn<'_>) -> Result<Child> {
+    let (program, arguments) = order.argv.split_first().context("an argv has a program")?;
+    let stdin = match order.stdin {
+        Some(path) => File::open(path)
+            .with_context(|| format!("cannot open '{}'", path.display()))
+            .map(Stdio::from)?,
+        None => Stdio::null(),
+    };
+    let mut command = Command::new(program);
+    command.args(arguments).current_dir(order.folder).process_group(0);
+    command.stdin(stdin).stdout(order.stdout).stderr(order.stderr);
+    for (name, value) in order.environment {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    command.spawn().map_err(|error| {
+        Fault::environment(format!("cannot start '{}': {error}", program.to_string_lossy())).into()
+    })
+}
+
+/// The process `pid` with its start time, `None` if there is none or it is a zombie.
+pub fn identify(pid: u32) -> Option<Process> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The second field is the name in parentheses and may itself hold both.
+    let after_name = &stat[stat.rfind(')')? + 2..];
+    let fields: Vec<&str> = after_name.split(' ').collect();
+    if matches!(*fields.first()?, "Z" | "X") {
+        return None;
+    }
+    Some(Process { pid, start_ticks: fields.get(19)?.parse().ok()? })
+}
+
+/// Whether exactly this process still lives.
+pub fn is_alive(process: Process) -> bool {
+    identify(process.pid) == Some(process)
+}
+
+/// Whether a process leads its group and no session: so [`spawn`] starts it, and what `setsid`
+/// starts below it is told apart.
+pub fn is_as_spawned(process: Process) -> bool {
+    let read = || -> Option<bool> {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", process.pid)).ok()?;
+        let mut fields = stat[stat.rfind(')')? + 2..].split(' ').skip(2);
+        let group: u32 = fields.next()?.parse().ok()?;
+        let session: u32 = fields.next()?.parse().ok()?;
+        Some(group == process.pid && session != process.pid)
+    };
+    read().unwrap_or(false)
+}
+
+/// The parent of `pid`.
+pub fn parent(pid: u32) -> Option<u32> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat[stat.rfind(')')? + 2..].split(' ').nth(1)?.parse().ok()
+}
+
+/// Our own processes (this user's) whose environment holds `NAME=value`, this one left out.
+pub fn find_by_variable(name: &str, value: &str) -> Vec<Process> {
+    let wanted = format!("{name}={value}");
+    let ourselves = std::process::id();
+    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    entries
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok())
+        .filter(|pid| *pid != ourselves)
+        .filter(|pid| {
+            fs::read(format!("/proc/{pid}/environ")).is_ok_and(|environment| {
+                environment.split(|byte| *byte == 0).any(|entry| entry == wanted.as_bytes())
+            })
+        })
+        .filter_map(identify)
+        .collect()
+}
+
+/// Sends `signal` to the process group that `process` leads, if it still lives.
+pub fn signal_group(process: Process, signal: Signal) {
+    if let (true, Some(pid)) = (is_alive(process), pid(process)) {
+        // A group that is gone in the meantime is what we wanted.
+        _ = rustix::process::kill_process_group(pid, signal);
+    }
+}
+
+/// Sends `signal` to one process, if it is still the same.
+pub fn signal(process: Process, signal: Signal) {
+    if let (true, Some(pid)) = (is_alive(process), pid(process)) {
+        _ = rustix::process::kill_process(pid, signal);
+    }
+}
+
+fn pid(process: Process) -> Option<Pid> {
+    i32::try_from(process.pid).ok().and_then(Pid::from_raw)
+}
+
+/// Waits until the process ends, `patience` at most.
+pub fn wait_end(process: Process, patience: Duration) {
+    let handle = pid(process).and_then(|pid| {
+        rustix::process::pidfd_open(pid, rustix::process::PidfdFlags::empty()).ok()
+    });
+    let Some(handle) = handle else { return std::thread::sleep(patience) };
+    let mut watched = [rustix::event::PollFd::new(&handle, rustix::event::PollFlags::IN)];
+    let timeout = rustix::event::Timespec {
+        tv_sec: patience.as_secs().cast_signed(),
+        tv_nsec: patience.subsec_nanos().into(),
+    };
+    // Interrupted by a signal: the caller looks again anyway.
+    _ = rustix::event::poll(&mut watched, Some(&timeout));
+}
+
+/// Ends every process whose environment holds `NAME=value`: SIGTERM, then SIGKILL after
+/// `patience`; returns how many there were. Repeats until a search finds none.
+///
+/// Shell children of a killed agent go on writing files (tried on Claude Code 2.1.332), and they
+/// sit in sessions of their own, so that no process group reaches them.
+pub fn sweep(name: &str, value: &str, patience: Duration) -> Result<usize> {
+    let mut met: Vec<Process> = Vec::new();
+    let started = Instant::now();
+    loop {
+        let found = find_by_variable(name, value);
+        if found.is_empty() {
+            return Ok(met.len());
+        }
+        anyhow::ensure!(
+            started.elapsed() < patience + Duration::from_secs(10),
+            "process {} carries {name}={value} and cannot be ended",
+            found[0].pid
+        );
+        let stern = started.elapsed() >= patience;
+        for process in found {
+            let first_time = !met.contains(&process);
+            if first_time {
+                met.push(process);
+            }
+            if stern {
+                signal(process, Signal::KILL);
+            } else if first_time {
+                signal(process, Signal::TERM);
+            }
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Output of a short helper program, bounded in time and size.
+#[derive(Debug)]
+pub struct Output {
+    pub code: Option<i32>,
+    pub stdout: Vec<u8>,
+    pub stderr: Vec<u8>,
+}
+
+/// Runs a short program without a shell and waits at most `patience`.
+pub fn run(
+    argv: &[&str],
+    environment: &[(&str, &str)],
+    stdin: &[u8],
+    patience: Duration,
+) -> Result<Output> {
+    let (program, arguments) = argv.split_first().context("an argv has a program")?;
+    let mut expression = duct::cmd(*program, arguments)
+        .stdin_bytes(stdin.to_vec())
+        .stdout_capture()
+        .stderr_capture()
+        .unchecked();
+    for (name, value) in environment {
+        expression = expression.env(name, value);
+    }
+    let handle = expression
+        .start()
+        .map_err(|error| Fault::environment(format!("cannot start '{program}': {error}")))?;
+    match handle.wait_timeout(patience)? {
+        Some(output) => Ok(Output {
+            code: output.status.code(),
+            stdout: output.stdout.clone(),
+            stderr: output.stderr.clone(),
+        }),
+        None => {
+            handle.kill()?;
+            anyhow::bail!("'{program}' did not end within {} s", patience.as_secs())
+        }
+    }
+}
+
+/// The folder `/proc/<pid>/cwd` points to.
+pub fn folder_of(pid: u32) -> Option<PathBuf> {
+    fs::read_link(format!("/proc/{pid}/cwd")).ok()
+}
