@@ -22,5 +22,6 @@
 //! | `commands` | one verb per file | logic that two verbs share |
 
 pub mod error;
+pub mod git;
 pub mod host;
 pub mod model;
