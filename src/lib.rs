@@ -25,3 +25,4 @@ pub mod error;
 pub mod git;
 pub mod host;
 pub mod model;
+pub mod store;
