@@ -21,6 +21,7 @@
 //! | `ui` | the only printing | git |
 //! | `commands` | one verb per file | logic that two verbs share |
 
+pub mod agents;
 pub mod error;
 pub mod git;
 pub mod host;
