@@ -22,8 +22,11 @@
 //! | `commands` | one verb per file | logic that two verbs share |
 
 pub mod agents;
+pub mod cli;
 pub mod error;
 pub mod git;
 pub mod host;
 pub mod model;
+pub mod relay;
 pub mod store;
+pub mod ui;

@@ -1,0 +1,114 @@
+//! Asking: one inbox line, for whoever may not drive.
+
+use super::{Hub, inbox};
+use crate::error::Fault;
+use crate::host::{clock, env, files, random};
+use crate::model::inbox::{LINE_BYTES_MOST, Line, Says};
+use crate::model::names::SessionId;
+use crate::model::redact;
+use crate::model::session::Session;
+use crate::model::transcript::shorten;
+use anyhow::Result;
+use std::path::PathBuf;
+
+pub use inbox::{Unfolded, facts, own_leg, unfolded};
+
+/// Where the inbox of a session is.
+pub fn inbox_path(hub: &Hub, session: &Session) -> PathBuf {
+    hub.git_dir(session).join("relay-inbox")
+}
+
+/// The inbox of the leg this very process belongs to, without opening a repository.
+pub fn own_inbox() -> Option<PathBuf> {
+    env::var("GIT_RELAY_INBOX").map(PathBuf::from).filter(|path| path.is_absolute())
+}
+
+/// Appends one line that says `says`. Text is redacted here already, so that no secret lies in
+/// the inbox, and shortened to what one write can append.
+pub fn append(path: &std::path::Path, says: Says) -> Result<()> {
+    let mut line = Line { id: random::hex(16)?, at: clock::now(), says };
+    if let Says::Record { nonce, .. } | Says::Handoff { nonce, .. } = &mut line.says {
+        *nonce = own_leg();
+    }
+    if let Says::Record { text, .. } | Says::Handoff { reason: Some(text), .. } = &mut line.says {
+        *text = redact::redact(text).text;
+    }
+    let mut text = serde_json::to_string(&line)?;
+    let mut room = LINE_BYTES_MOST;
+    while text.len() >= LINE_BYTES_MOST {
+        room = room * 3 / 4;
+        match &mut line.says {
+            Says::Record { text, .. } => *text = shorten(text, room),
+            Says::Handoff { reason: Some(reason), .. } => *reason = shorten(reason, room),
+            _ => anyhow::bail!("an inbox line is too long"),
+        }
+        text = serde_json::to_string(&line)?;
+    }
+    files::append_line(path, &text)
+}
+
+/// The session that is meant: named, or that of the agent we run in, or that of the worktree we
+/// are in, or the only one that is not over.
+pub fn session_meant(hub: &Hub, named: Option<&str>) -> Result<SessionId> {
+    if let Some(text) = named {
+        let id = SessionId::new(text).ok_or_else(|| {
+            Fault::usage(format!("'{text}' is not a session's name")).hint("git relay list")
+        })?;
+        if hub.repo.read_ref(&crate::git::session_ref(&id))?.is_some() {
+            return Ok(id);
+        }
+        // The four digits at the end, or a beginning, are enough where they are plain.
+        let like: Vec<SessionId> = crate::store::list(&hub.repo)?
+            .into_iter()
+            .filter(|known| known.as_str().starts_with(text) || known.as_str().ends_with(text))
+            .collect();
+        return match <[SessionId; 1]>::try_from(like) {
+            Ok([only]) => Ok(only),
+            Err(like) if like.is_empty() => {
+                Err(Fault::refused(format!("there is no session '{text}'"))
+                    .hint("git relay list")
+                    .into())
+            }
+            Err(_) => Err(Fault::refused(format!("'{text}' could be several sessions"))
+                .hint("git relay list")
+                .into()),
+        };
+    }
+    let own = env::text("GIT_RELAY_SESSION").and_then(SessionId::new);
+    let here = hub.here.clone();
+    let all = crate::store::list(&hub.repo)?;
+    for id in own.into_iter().chain(here) {
+        if all.contains(&id) {
+            return Ok(id);
+        }
+    }
+    let mut open = Vec::new();
+    for id in &all {
+        // One that cannot be read keeps nobody from the others; `list` and `verify` name it.
+        if hub.load(id).is_ok_and(|stored| !stored.session.state.is_end()) {
+            open.push(id.clone());
+        }
+    }
+    match (open.len(), all.len()) {
+        (1, _) => Ok(open.remove(0)),
+        (0, 0) => {
+            Err(Fault::refused("there is no session").hint("git relay run 'the task'").into())
+        }
+        (0, _) => Err(Fault::refused("no session is open").hint("git relay list").into()),
+        _ => Err(Fault::refused("several sessions are open, so it must be named")
+            .hint("git relay list")
+            .into()),
+    }
+}
+
+/// The session that is meant; refused when it is over.
+pub fn open_session(hub: &Hub, named: Option<&str>) -> Result<Session> {
+    let id = session_meant(hub, named)?;
+    let session = hub.load(&id)?.session;
+    if session.state.is_end() {
+        return Err(Fault::refused(format!("session '{id}' is {}", session.state))
+            .hint("git relay list")
+            .into());
+    }
+    Ok(session)
+}

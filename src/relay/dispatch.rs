@@ -1,0 +1,233 @@
+//! The next agent: note, candidate, envelope, intent, start. ENVELOPE_BUILT to DISPATCHED.
+
+use super::{Driver, End, hooks, start};
+use crate::agents::{Order, Seat, shell_word};
+use crate::error::{Fault, Kind, kind_of};
+use crate::host::process::{self, Spawn};
+use crate::host::{clock, env, files, random, tail::Tail};
+use crate::model::envelope;
+use crate::model::fsm::Event;
+use crate::model::names::{AgentName, Nonce};
+use crate::model::note;
+use crate::model::receivers;
+use crate::model::session::{Dispatch, DispatchOutcome};
+use crate::model::sign;
+use crate::model::{redact, screen};
+use crate::store::audit::{self, Note, Verified};
+use crate::store::{keys, short};
+use anyhow::{Context, Result};
+use std::ffi::OsString;
+use std::fs::File;
+use std::path::PathBuf;
+
+impl Driver<'_> {
+    /// Starts the next candidate; when nobody is left, says how the session rests.
+    pub(super) fn dispatch(&mut self) -> Result<Option<End>> {
+        // An agent whose start failed may have run for a while: what it rewrote is not taken as
+        // what the next one starts with.
+        self.check_guard()?;
+        self.clear_streams()?;
+        if self.session().contract.is_some() {
+            self.write_note()?;
+        }
+        if self.is_interrupted() {
+            return Ok(Some(End::Killed));
+        }
+        let Some(agent) = self.next_receiver()? else {
+            let resets_at = receivers::first_reset(self.session(), clock::now());
+            return Ok(Some(End::Exhausted { resets_at }));
+        };
+        self.tried.push(agent.clone());
+        let seat = self.hub.seat(&agent)?;
+        let nonce = Nonce::new(random::hex(32)?).context("32 hex digits make a nonce")?;
+        self.make_inbox()?;
+        let prompt_file = self.write_prompt(&nonce)?;
+        self.forget_pause()?;
+        let guard = self.record_guard()?;
+        let leg = self.session().leg + 1;
+        let dispatch = Dispatch::begin(agent, nonce.clone(), leg, clock::now());
+        // The intent is on disk before the act: from here on a process may carry this nonce.
+        self.step(&Event::Dispatching { dispatch, guard }, None)?;
+        if let Err(error) = self.launch(&seat, &nonce, &prompt_file) {
+            // What the machine lacks for this agent, the next one may not need.
+            if kind_of(&error) != Kind::Environment {
+                return Err(error);
+            }
+            self.sweep(&nonce)?;
+            let detail = redact::redact(&format!("{error:#}")).text;
+            let outcome = DispatchOutcome::Failed;
+            self.step(&Event::DispatchFailed { outcome, detail, resets_at: None }, None)?;
+        }
+        Ok(None)
+    }
+
+    /// Writes the contract's note where it is missing: a projection of the stored bytes. One that
+    /// is there must be whole: it was written in one piece, so somebody changed it.
+    fn write_note(&mut self) -> Result<()> {
+        let verified = audit::contract(&self.hub.repo, &self.hub.trust, &self.stored)?;
+        let on = &verified.contract.snapshot_commit;
+        match audit::note(&self.hub.repo, &self.hub.trust, on, Some(&verified))? {
+            Note::Holds => Ok(()),
+            Note::Gone => {
+                let raw = sign::dearmor(&verified.sealed.signature)?;
+                let ours = note::write(&verified.sealed.bytes, &verified.contract, &raw);
+                let ours = note::merge(None, &ours);
+                self.hub.repo.write_note(on, ours.as_bytes(), clock::now().0)
+            }
+            Note::Broken(why) => {
+                Err(Fault::integrity(format!("the note on {}: {why}", short(on)))
+                    .hint(format!(
+                        "git notes --ref=relay show {on}; to have it written anew: git notes --ref=relay remove {on}"
+                    ))
+                    .into())
+            }
+        }
+    }
+
+    /// Writes what the next agent will read: the envelope of the contract as verified now, from
+    /// what is stored, or the task for the first leg.
+    fn write_prompt(&self, nonce: &Nonce) -> Result<PathBuf> {
+        let session = self.session();
+        let relay = hooks::program_link(self.hub.repo.common_dir());
+        let text = match &session.contract {
+            Some(_) => {
+                let verified = audit::contract(&self.hub.repo, &self.hub.trust, &self.stored)?;
+                let text = render(&verified, &relay.to_string_lossy());
+                let folder = self.worktree().join(".relay");
+                if std::fs::symlink_metadata(&folder).is_ok_and(|found| found.is_symlink()) {
+                    return Err(Fault::integrity(format!("'{}' is a link", folder.display()))
+                        .hint(format!("look at it, then: rm '{}'", folder.display()))
+                        .into());
+                }
+                let shown = folder.join("envelope.md");
+                files::replace(&shown, text.as_bytes(), 0o600)?;
+                text
+            }
+            None => envelope::first_prompt(
+                &session.task,
+                session.session_id.as_str(),
+                &shell_word(&relay.to_string_lossy()),
+            ),
+        };
+        let path = self.hub.folder(&session.session_id).join(format!("{nonce}.prompt.md"));
+        files::replace(&path, text.as_bytes(), 0o600)?;
+        Ok(path)
+    }
+
+    fn launch(&mut self, seat: &Seat, nonce: &Nonce, prompt_file: &std::path::Path) -> Result<()> {
+        let hub = self.hub;
+        let folder = hub.folder(&self.session().session_id);
+        let worktree = self.worktree();
+        let git_dir = self.git_dir();
+        let program = seat.program().ok_or_else(|| {
+            Fault::environment(format!("'{}' is not installed", seat.name)).hint("git relay agents")
+        })?;
+        hooks::write(hub.repo.common_dir())?;
+        hooks::write_busy(hub.repo.common_dir(), &worktree.join(hub.repo.users_hooks()))?;
+        let variables = self.variables(seat, nonce)?;
+        let other_branches = self.other_branches()?;
+        let launch = (seat.agent.launch)(
+            seat,
+            &Order {
+                program: &program,
+                level: self.session().permission_level,
+                session: &self.session().session_id,
+                nonce,
+                worktree: &worktree,
+                git_dir: &git_dir,
+                common_dir: hub.repo.common_dir(),
+                folder: &folder,
+                prompt_file,
+                relay: &env::program()?,
+                key_folder: &keys::key_folder()?,
+                other_branches: &other_branches,
+                variables: &variables,
+                unsandboxed_shell: self.options.unsandboxed_shell,
+                trust_folder: hub.settings.trust_folder,
+            },
+        )?;
+        for warning in &launch.warnings {
+            self.notice(warning.clone());
+        }
+        let mut environment: Vec<(OsString, Option<OsString>)> = self.scrubbed().collect();
+        environment.extend(variables.iter().map(|(name, value)| (name.into(), Some(value.into()))));
+        environment.extend(launch.environment);
+        let stdout = self.open_stream(nonce, "stream")?;
+        let stderr = self.open_stream(nonce, "errors")?;
+        let child = process::spawn(Spawn {
+            argv: &launch.argv,
+            folder: &worktree,
+            environment: &environment,
+            stdin: launch.prompt_on_stdin.then_some(prompt_file),
+            stdout,
+            stderr,
+        })?;
+        let started = process::identify(child.id());
+        self.child = Some(child);
+        match started {
+            Some(process) => self.step(&Event::Launched { process }, None),
+            // It ended at once; what it wrote says why.
+            None => Ok(()),
+        }
+    }
+
+    fn open_stream(&self, nonce: &Nonce, kind: &str) -> Result<File> {
+        let folder = self.hub.folder(&self.session().session_id);
+        files::open_append(&folder.join(format!("{nonce}.{kind}")))
+    }
+
+    /// The first candidate that could start now; what keeps the others is said, once.
+    pub(super) fn next_receiver(&mut self) -> Result<Option<AgentName>> {
+        let level = self.session().permission_level;
+        for agent in receivers::order(self.session()) {
+            let spent = self.tried.contains(&agent) || self.spent.contains(&agent);
+            if spent || receivers::rests(self.session(), &agent, clock::now()) {
+                if receivers::wish(self.session()) == Some(&agent) {
+                    self.notice_once(format!(
+                        "{agent} was asked for, but its window is used up or its start failed"
+                    ));
+                }
+                continue;
+            }
+            let found = start::obstacles(self.hub, &agent, level, self.options.unsandboxed_shell)?;
+            if found.is_empty() {
+                return Ok(Some(agent));
+            }
+            for obstacle in found {
+                let words = format!(
+                    "{agent} is passed over: {} (to use it: {})",
+                    obstacle.what, obstacle.hint
+                );
+                self.notice_once(words);
+            }
+        }
+        Ok(None)
+    }
+
+    /// `detail`, or the last line the agent wrote on standard error where that says more.
+    pub(super) fn with_last_words(&self, nonce: &Nonce, detail: String) -> String {
+        let folder = self.hub.folder(&self.session().session_id);
+        let mut last = String::new();
+        let read = Tail::new(folder.join(format!("{nonce}.errors"))).read_all(|line| {
+            if !line.is_empty() {
+                last = String::from_utf8_lossy(line).into_owned();
+            }
+        });
+        let said = screen::line(&redact::redact(&last).text);
+        match read {
+            Ok(()) if !said.is_empty() => format!("{detail}: {said}"),
+            _ => detail,
+        }
+    }
+}
+
+/// The envelope of a verified contract.
+pub fn render(verified: &Verified, relay: &str) -> String {
+    envelope::render(
+        &verified.contract,
+        &verified.sealed.attachments,
+        &verified.fingerprint,
+        &shell_word(relay),
+        envelope::TOKENS_MOST,
+    )
+}

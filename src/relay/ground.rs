@@ -1,0 +1,190 @@
+//! The ground an agent works on: the session worktree, its environment, and the git configuration
+//! that must be the same after the leg as before it.
+
+use super::{Driver, LEG_VARIABLE};
+use crate::agents::Seat;
+use crate::error::Fault;
+use crate::git::run::LOCAL_ENV_VARS;
+use crate::git::{Repository, branch_ref, guard};
+use crate::host::{env, files};
+use crate::model::canon;
+use crate::model::fsm::Event;
+use crate::model::names::{Digest, Nonce};
+use crate::store::audit::sha256;
+use anyhow::{Context, Result};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+const GUARD_FILE: &str = "guard.json";
+const SHOWN_FILE: &str = "silenced.json";
+const GUARD_BYTES_MOST: u64 = 4 * 1024 * 1024;
+
+impl Driver<'_> {
+    /// The session worktree's root.
+    pub fn worktree(&self) -> PathBuf {
+        self.hub.worktree(self.session())
+    }
+
+    /// The session worktree's own git dir, as git names it: by the last part of its path.
+    pub(super) fn git_dir(&self) -> PathBuf {
+        self.hub.git_dir(self.session())
+    }
+
+    /// Opens the session worktree by what we recorded, not by what its `.git` file says now.
+    pub(super) fn worktree_repo(&self) -> Result<Repository> {
+        let mut repo =
+            Repository::open_pinned(self.hub.repo.common_dir(), &self.git_dir(), &self.worktree())?;
+        repo.set_durability(self.hub.repo.durability());
+        Ok(repo)
+    }
+
+    /// Makes what a session needs and does not have yet: branch, worktree, private folder. The
+    /// session's ref comes first, so that a killed `start` is rolled forward from here.
+    pub(super) fn make_ground(&mut self) -> Result<()> {
+        let session = self.session().clone();
+        if session.state.is_end() {
+            return Ok(());
+        }
+        files::make_folder(&self.hub.folder(&session.session_id))?;
+        let worktree = self.worktree();
+        // Until an agent was to be started it may be half made, whatever is there.
+        let is_there = self.git_dir().join("HEAD").exists() && worktree.join(".git").exists();
+        if session.dispatch.is_some() && is_there {
+            return Ok(());
+        }
+        if session.leg > 0 {
+            return Err(Fault::refused(format!(
+                "the session worktree '{}' is gone",
+                worktree.display()
+            ))
+            .hint(format!("git worktree repair, or git relay abort {}", session.session_id))
+            .into());
+        }
+        let workplace = &session.workplace;
+        self.hub.repo.add_worktree(&worktree, &workplace.branch, &workplace.base_commit)?;
+        Ok(())
+    }
+
+    /// Environment of every process of the leg `nonce`, and of nothing else.
+    pub(super) fn variables(&self, seat: &Seat, nonce: &Nonce) -> Result<Vec<(String, String)>> {
+        let session = &self.session().session_id;
+        let shown = |path: PathBuf| path.to_string_lossy().into_owned();
+        let hooks = self.hub.repo.common_dir().join("relay/hooks");
+        // After what is there already: a caller's own entries keep their numbers.
+        let first: usize =
+            env::text("GIT_CONFIG_COUNT").and_then(|count| count.parse().ok()).unwrap_or(0);
+        let mut pairs = vec![
+            ("core.hooksPath", shown(hooks)),
+            // A gc packs the refs and removes the folders a sandbox was opened for (tried on
+            // Codex 0.171.0: commits then fail).
+            ("gc.auto", "0".to_owned()),
+            ("maintenance.auto", "false".to_owned()),
+        ];
+        pairs.extend(self.excludes(seat)?.map(|path| ("core.excludesFile", shown(path))));
+        let mut variables = vec![
+            (LEG_VARIABLE.to_owned(), nonce.to_string()),
+            ("GIT_RELAY_SESSION".to_owned(), session.to_string()),
+            ("GIT_RELAY_INBOX".to_owned(), shown(self.inbox_path())),
+            ("GIT_RELAY_FOLDER".to_owned(), shown(self.hub.folder(session))),
+            ("GIT_RELAY_HOOKS_INDEX".to_owned(), first.to_string()),
+            ("GIT_CONFIG_COUNT".to_owned(), (first + pairs.len()).to_string()),
+        ];
+        for (offset, (key, value)) in pairs.into_iter().enumerate() {
+            variables.push((format!("GIT_CONFIG_KEY_{}", first + offset), key.to_owned()));
+            variables.push((format!("GIT_CONFIG_VALUE_{}", first + offset), value));
+        }
+        Ok(variables)
+    }
+
+    /// Variables to take away from an agent: those that would point its git elsewhere.
+    pub(super) fn scrubbed(&self) -> impl Iterator<Item = (OsString, Option<OsString>)> {
+        LOCAL_ENV_VARS
+            .into_iter()
+            .filter(|name| !name.starts_with("GIT_CONFIG"))
+            .map(|name| (name.into(), None))
+    }
+
+    /// The branches an agent must not move: all but the session's own.
+    pub(super) fn other_branches(&self) -> Result<Vec<String>> {
+        let own = branch_ref(&self.session().workplace.branch);
+        let branches = self.hub.repo.list_refs("refs/heads/")?;
+        Ok(branches.into_iter().map(|(name, _)| name).filter(|name| *name != own).collect())
+    }
+
+    fn guard_facts(&self) -> Result<BTreeMap<String, String>> {
+        guard::guard_facts(self.hub.repo.common_dir(), &self.git_dir(), &self.worktree())
+    }
+
+    /// Records the git configuration facts as they are now; their digest goes into the state.
+    pub(super) fn record_guard(&self) -> Result<Digest> {
+        let folder = self.hub.folder(&self.session().session_id);
+        let shown = guard::silenced_facts(self.hub.repo.common_dir())?;
+        let shown = canon::encode(&shown).context("facts can be encoded")?;
+        files::replace(&folder.join(SHOWN_FILE), &shown, 0o600)?;
+        let bytes = canon::encode(&self.guard_facts()?).context("facts can be encoded")?;
+        files::replace(&folder.join(GUARD_FILE), &bytes, 0o600)?;
+        Ok(sha256(&bytes))
+    }
+
+    /// Names what changed of the things that our own git calls are deaf to: hooks, the file-system
+    /// monitor. No reason to stop, but people should know.
+    fn tell_silenced(&mut self) -> Result<()> {
+        let folder = self.hub.folder(&self.session().session_id);
+        let Some(before) = files::read(&folder.join(SHOWN_FILE), GUARD_BYTES_MOST)? else {
+            return Ok(());
+        };
+        let Ok(before) = canon::decode::<BTreeMap<String, String>>(&before) else { return Ok(()) };
+        let now = guard::silenced_facts(self.hub.repo.common_dir())?;
+        let what = guard::differences(&before, &now).join(", ");
+        if !what.is_empty() {
+            self.notice_once(format!("changed during the leg, look at it: {what}"));
+        }
+        Ok(())
+    }
+
+    /// Compares the git configuration with what it was when the agent was started; called before
+    /// the first git program runs after a leg, since a rewritten configuration would run the
+    /// agent's code with our hands.
+    pub(super) fn check_guard(&mut self) -> Result<()> {
+        let Some(expected) = self.session().guard.clone() else { return Ok(()) };
+        self.tell_silenced()?;
+        let facts = self.guard_facts()?;
+        let now = canon::encode(&facts).context("facts can be encoded")?;
+        if sha256(&now) == expected {
+            return Ok(());
+        }
+        if self.options.accept_config {
+            let guard = self.record_guard()?;
+            return self.step(&Event::GuardAccepted { guard }, None);
+        }
+        let id = &self.session().session_id;
+        let path = self.hub.folder(id).join(GUARD_FILE);
+        let before = files::read(&path, GUARD_BYTES_MOST)?.filter(|old| sha256(old) == expected);
+        let before: Option<BTreeMap<String, String>> =
+            before.and_then(|bytes| canon::decode(&bytes).ok());
+        let what = match before {
+            Some(before) => guard::differences(&before, &facts).join(", "),
+            None => "it cannot be said what, the record of it is gone".to_owned(),
+        };
+        Err(Fault::integrity(format!("the git configuration was changed during the leg: {what}"))
+            .hint(format!(
+                "look at it, then put it back, or: git relay resume {id} --accept-config"
+            ))
+            .into())
+    }
+}
+
+impl super::Hub {
+    /// The root of a session's worktree.
+    pub fn worktree(&self, session: &crate::model::session::Session) -> PathBuf {
+        let root = self.repo.main_work_tree().unwrap_or_else(|| self.repo.common_dir());
+        root.join(&session.workplace.worktree)
+    }
+
+    /// The git dir of a session's worktree: `start` chose a path whose last part is the session,
+    /// and git names the folder after it.
+    pub fn git_dir(&self, session: &crate::model::session::Session) -> PathBuf {
+        self.repo.common_dir().join("worktrees").join(session.session_id.as_str())
+    }
+}

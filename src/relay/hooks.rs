@@ -1,0 +1,68 @@
+//! The hooks folder for the agents we launch: under every hook name a dispatcher that runs the
+//! hook git would have run. No hook file of the repository is touched.
+
+use crate::host::{env, files};
+use anyhow::Result;
+use std::path::{Path, PathBuf};
+
+const DISPATCHER: &str = include_str!("../../hooks/dispatch.sh");
+
+/// Client-side hooks of githooks(5), git 2.47. `reference-transaction` and `post-index-change` run
+/// several times a command: they are there only while the user has one.
+const NAMES: [&str; 14] = [
+    "applypatch-msg",
+    "pre-applypatch",
+    "post-applypatch",
+    "pre-commit",
+    "pre-merge-commit",
+    "prepare-commit-msg",
+    "commit-msg",
+    "post-commit",
+    "pre-rebase",
+    "post-checkout",
+    "post-merge",
+    "pre-push",
+    "pre-auto-gc",
+    "post-rewrite",
+];
+const BUSY_NAMES: [&str; 2] = ["reference-transaction", "post-index-change"];
+
+/// How agents call this program: a link in the common git dir, so that what they are told stays
+/// the same when the program moves, and an envelope can be rendered again byte for byte.
+pub fn program_link(common_dir: &Path) -> PathBuf {
+    common_dir.join("relay/bin/git-relay")
+}
+
+/// Writes the folder and the link; returns the folder if anything in it was new.
+pub fn write(common_dir: &Path) -> Result<Option<PathBuf>> {
+    let program = env::program()?;
+    files::link(&program_link(common_dir), &program)?;
+    let quoted = program.to_string_lossy().replace('\'', "'\\''");
+    let text = DISPATCHER.replace("@PROGRAM@", &quoted);
+    let folder = common_dir.join("relay/hooks");
+    let mut made = None;
+    for name in NAMES {
+        let path = folder.join(name);
+        if files::read(&path, 64 * 1024)?.as_deref() != Some(text.as_bytes()) {
+            files::replace(&path, text.as_bytes(), 0o755)?;
+            made = Some(folder.clone());
+        }
+    }
+    Ok(made)
+}
+
+/// Adds or takes away the dispatchers of hooks that would cost too much for nothing.
+/// `users_folder` is where git looks for the user's own hooks.
+pub fn write_busy(common_dir: &Path, users_folder: &Path) -> Result<()> {
+    let dispatcher = common_dir.join("relay/hooks/post-commit");
+    for name in BUSY_NAMES {
+        let path = common_dir.join("relay/hooks").join(name);
+        if users_folder.join(name).exists() {
+            let text = files::read(&dispatcher, 64 * 1024)?.unwrap_or_default();
+            files::replace(&path, &text, 0o755)?;
+        } else {
+            files::remove(&path)?;
+        }
+    }
+    Ok(())
+}

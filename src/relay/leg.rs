@@ -1,0 +1,216 @@
+//! What a leg's signs add up to: has it started, was it received, how did it end.
+
+use crate::model::quota::Reading;
+use crate::model::session::{DispatchOutcome, LegEnd, Outcome};
+use crate::model::time::Timestamp;
+use crate::model::transcript::shorten;
+use crate::model::transcript::{Ending, Sign, Trouble};
+use crate::model::{redact, screen};
+use std::collections::BTreeSet;
+
+/// What is read of a text of the agent's, and what is kept of it.
+const READ_BYTES_MOST: usize = 16 * 1024;
+const KEPT_BYTES_MOST: usize = 600;
+
+/// An agent's own words as the session may hold and show them: one line, no secret, not long.
+fn words(text: &str) -> String {
+    let line = screen::one_line(&shorten(text, READ_BYTES_MOST));
+    shorten(&redact::redact(&line).text, KEPT_BYTES_MOST)
+}
+
+/// [`words`] for whatever an ending says.
+fn clean(ending: Ending) -> Ending {
+    let trouble = match ending {
+        Ending::Asks(question) => return Ending::Asks(words(&question)),
+        Ending::Trouble(trouble) => trouble,
+        Ending::TurnEnded | Ending::StoppedByHook | Ending::Interrupted => return ending,
+    };
+    Ending::Trouble(match trouble {
+        Trouble::Limit { resets_at, text } => Trouble::Limit { resets_at, text: words(&text) },
+        Trouble::Transient(text) => Trouble::Transient(words(&text)),
+        Trouble::Overload(text) => Trouble::Overload(words(&text)),
+        Trouble::Auth(text) => Trouble::Auth(words(&text)),
+        Trouble::Context(text) => Trouble::Context(words(&text)),
+        Trouble::Other(text) => Trouble::Other(words(&text)),
+    })
+}
+
+/// Whether it can be an agent's name for its session; it becomes part of a path and of a state.
+fn is_id(text: &str) -> bool {
+    text.len() <= 128 && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b))
+}
+
+/// The state of one leg, folded from its signs in order. Folding a stream again from its start
+/// gives the same: that is how a new driver catches up.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Leg {
+    pub(super) started: bool,
+    pub(super) received: bool,
+    pub(super) agent_session: Option<String>,
+    pub(super) readings: Vec<Reading>,
+    open_calls: BTreeSet<String>,
+    calls_ended: usize,
+    open_items: usize,
+    /// Open items of an agent that tells its plan item by item.
+    open_tasks: BTreeSet<String>,
+    ending: Option<Ending>,
+    retrying: Option<String>,
+}
+
+impl Leg {
+    pub(super) fn take(&mut self, sign: Sign) {
+        match sign {
+            Sign::Started { agent_session } => {
+                self.started = true;
+                self.agent_session =
+                    agent_session.filter(|id| is_id(id)).or(self.agent_session.take());
+            }
+            Sign::ModelMade => {
+                self.started = true;
+                self.received = true;
+                self.retrying = None;
+                // The agent went on (a Stop hook, a new turn): it has not ended after all.
+                self.ending = None;
+            }
+            Sign::ToolStarted { call } => {
+                self.open_calls.insert(call);
+            }
+            Sign::ToolEnded { call } => {
+                self.open_calls.remove(&call);
+                self.calls_ended += 1;
+            }
+            Sign::Plan { open } => self.open_items = open,
+            Sign::Task { task, open: true } => _ = self.open_tasks.insert(task),
+            Sign::Task { task, open: false } => _ = self.open_tasks.remove(&task),
+            Sign::Reading(reading) => {
+                self.readings.retain(|known| known.window_minutes != reading.window_minutes);
+                self.readings.push(reading);
+            }
+            Sign::Retrying(text) => self.retrying = Some(words(&text)),
+            Sign::Ended(ending) => self.end_with(clean(ending)),
+        }
+    }
+
+    /// An agent may say the limit twice, the second time without the reset.
+    fn end_with(&mut self, ending: Ending) {
+        let known = match &self.ending {
+            Some(Ending::Trouble(Trouble::Limit { resets_at, .. })) => *resets_at,
+            _ => None,
+        };
+        self.ending = Some(match ending {
+            Ending::Trouble(Trouble::Limit { resets_at, text }) => {
+                Ending::Trouble(Trouble::Limit { resets_at: resets_at.or(known), text })
+            }
+            other => other,
+        });
+    }
+
+    fn has_open_items(&self) -> bool {
+        self.open_items > 0 || !self.open_tasks.is_empty()
+    }
+
+    /// A moment after at least one tool call, with none open.
+    pub(super) fn is_between_calls(&self) -> bool {
+        self.calls_ended > 0 && self.open_calls.is_empty()
+    }
+
+    pub(super) fn has_called(&self) -> bool {
+        self.calls_ended > 0 || !self.open_calls.is_empty()
+    }
+
+    pub(super) fn has_open_call(&self) -> bool {
+        !self.open_calls.is_empty()
+    }
+
+    pub(super) fn has_ended(&self) -> bool {
+        self.ending.is_some()
+    }
+
+    pub(super) fn retrying(&self) -> Option<&str> {
+        self.retrying.as_deref()
+    }
+
+    /// How the leg ended, once its process is gone: from its end record, never from an exit code.
+    pub(super) fn end(&self, how: HowEnded, open_items: Vec<String>, at: Timestamp) -> LegEnd {
+        let mut end = LegEnd {
+            outcome: Outcome::Unknown,
+            detail: None,
+            open_items,
+            forced: how == HowEnded::Forced,
+            resets_at: None,
+            at,
+        };
+        match &self.ending {
+            Some(Ending::TurnEnded) if end.open_items.is_empty() && !self.has_open_items() => {
+                end.outcome = Outcome::Done;
+            }
+            Some(Ending::TurnEnded) => end.outcome = Outcome::Asks,
+            Some(Ending::Asks(question)) => {
+                end.outcome = Outcome::Asks;
+                end.detail = Some(question.clone());
+            }
+            Some(Ending::StoppedByHook) => end.outcome = Outcome::Paused,
+            Some(Ending::Trouble(trouble)) => {
+                (end.outcome, end.detail, end.resets_at) = self.of_trouble(trouble);
+            }
+            Some(Ending::Interrupted) | None => {}
+        }
+        match how {
+            // What we asked it to do is not a fault of its own.
+            HowEnded::Asked | HowEnded::Forced
+                if matches!(end.outcome, Outcome::Unknown | Outcome::Failed) =>
+            {
+                end.outcome = Outcome::Paused;
+            }
+            HowEnded::ByUser if end.outcome != Outcome::Done => end.outcome = Outcome::Killed,
+            HowEnded::Asked | HowEnded::Forced | HowEnded::ByUser | HowEnded::ByItself => {}
+        }
+        end
+    }
+
+    fn of_trouble(&self, trouble: &Trouble) -> (Outcome, Option<String>, Option<Timestamp>) {
+        match trouble {
+            Trouble::Limit { resets_at, text } => {
+                let known = self.readings.iter().max_by_key(|reading| reading.used_permille);
+                let resets_at = resets_at.or(known.and_then(|reading| reading.resets_at));
+                (Outcome::Limit, Some(text.clone()), resets_at)
+            }
+            Trouble::Transient(text)
+            | Trouble::Overload(text)
+            | Trouble::Auth(text)
+            | Trouble::Context(text)
+            | Trouble::Other(text) => (Outcome::Failed, Some(text.clone()), None),
+        }
+    }
+
+    /// Why a start came to nothing, when no receipt had come.
+    pub(super) fn failure(&self) -> (DispatchOutcome, String, Option<Timestamp>) {
+        match &self.ending {
+            Some(Ending::Trouble(trouble)) => {
+                let (_, text, resets_at) = self.of_trouble(trouble);
+                let outcome = match trouble {
+                    Trouble::Limit { .. } => DispatchOutcome::Limit,
+                    Trouble::Auth(_) => DispatchOutcome::Auth,
+                    Trouble::Transient(_)
+                    | Trouble::Overload(_)
+                    | Trouble::Context(_)
+                    | Trouble::Other(_) => DispatchOutcome::Failed,
+                };
+                (outcome, text.unwrap_or_default(), resets_at)
+            }
+            _ => (DispatchOutcome::Failed, "it ended before its model made anything".into(), None),
+        }
+    }
+}
+
+/// How the process came to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum HowEnded {
+    ByItself,
+    /// It was told to pause and did.
+    Asked,
+    /// It took a signal.
+    Forced,
+    /// The user ended it.
+    ByUser,
+}

@@ -1,0 +1,4 @@
+//! Words and screen: the only room that prints.
+
+pub mod out;
+pub mod progress;

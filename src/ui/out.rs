@@ -1,0 +1,83 @@
+//! The only `print`. Data goes to standard output, everything else to standard error; nothing
+//! depends on colour, so there is none. A reader that went away is no error.
+#![expect(clippy::print_stderr, reason = "this is the room that prints")]
+
+use crate::error::{hint_of, kind_of};
+use crate::model::{redact, screen};
+use serde::Serialize;
+use std::io::{self, ErrorKind, Write};
+
+/// Version of every `--json` output; it rises when a field changes its meaning or goes.
+pub const JSON_VERSION: u32 = 1;
+
+/// Text as it may be shown: no secret, nothing that moves a cursor, one line.
+fn shown(text: &str) -> String {
+    redact::redact(&screen::line(text)).text
+}
+
+/// Writes data as it is.
+pub fn data(bytes: &[u8]) -> anyhow::Result<()> {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() == ErrorKind::BrokenPipe => Ok(()),
+        other => Ok(other?),
+    }
+}
+
+/// One line of data, made fit for a terminal.
+pub fn line(text: impl AsRef<str>) -> anyhow::Result<()> {
+    data(format!("{}\n", shown(text.as_ref())).as_bytes())
+}
+
+/// Data as JSON: `{"version": 1, NAME: value}`.
+pub fn json<T: Serialize>(name: &str, value: &T) -> anyhow::Result<()> {
+    let value = serde_json::json!({"version": JSON_VERSION, name: value});
+    data(format!("{}\n", serde_json::to_string_pretty(&value)?).as_bytes())
+}
+
+/// One line of talk.
+pub fn say(text: impl AsRef<str>) {
+    eprintln!("{}", shown(text.as_ref()));
+}
+
+/// An error with its causes and its hint.
+pub fn error(error: &anyhow::Error) {
+    let words: Vec<String> = error.chain().map(ToString::to_string).collect();
+    for (number, words) in words.iter().enumerate() {
+        let head = if number == 0 { "error: " } else { "  because: " };
+        // A cause that only repeats what stands above it says nothing.
+        if number > 0 && words.as_str() == error.to_string() {
+            continue;
+        }
+        for (row, line) in words.lines().enumerate() {
+            say(format!("{}{line}", if row == 0 { head } else { "  " }));
+        }
+    }
+    if let Some(hint) = hint_of(error) {
+        say(format!("hint: {hint}"));
+    } else if kind_of(error) == crate::error::Kind::Internal {
+        say("hint: if this looks like a fault of git relay, please report it with the words above");
+    }
+}
+
+/// A table with aligned columns, as text.
+pub fn table(rows: &[Vec<String>]) -> String {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |column: usize| {
+        rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count()).max()
+    };
+    let mut text = String::new();
+    for row in rows {
+        let cells: Vec<String> = (0..columns)
+            .filter_map(|column| {
+                let cell = shown(row.get(column)?);
+                let last = column + 1 == row.len();
+                let width = width(column).unwrap_or(0);
+                Some(if last { cell } else { format!("{cell:<width$}") })
+            })
+            .collect();
+        text.push_str(cells.join("  ").trim_end());
+        text.push('\n');
+    }
+    text
+}
