@@ -23,6 +23,7 @@
 
 pub mod agents;
 pub mod cli;
+pub mod commands;
 pub mod error;
 pub mod git;
 pub mod host;

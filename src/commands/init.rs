@@ -1,0 +1,135 @@
+//! `git relay init`
+
+use super::open_repository;
+use crate::agents::Seat;
+use crate::cli::Init;
+use crate::error::Fault;
+use crate::git::Repository;
+use crate::host::{clock, config, files, lock};
+use crate::model::names::AgentName;
+use crate::relay::hooks;
+use crate::store::keys;
+use crate::ui::out;
+use anyhow::Result;
+use serde_json::json;
+use std::io::{BufRead, IsTerminal};
+use std::path::PathBuf;
+use std::time::Duration;
+
+pub(super) fn run(args: &Init) -> Result<u8> {
+    let repo = open_repository()?;
+    if repo.head_commit()?.is_none() {
+        return Err(Fault::refused("this repository has no commit yet")
+            .hint("git commit --allow-empty -m 'Initial commit'")
+            .into());
+    }
+    let settings = config::load(repo.common_dir(), repo.main_work_tree())?;
+    let wanted = config::names(args.agents.clone())?;
+    for agent in &wanted {
+        if Seat::find(&settings, agent).is_none() {
+            return Err(Fault::usage(format!("no agent is called '{agent}'"))
+                .hint("git relay agents")
+                .into());
+        }
+    }
+    // Several at once would each make a key.
+    let lock = repo.common_dir().join("relay/init.lock");
+    let _one_at_a_time = lock::take(&lock, Duration::from_secs(30))?;
+    let mut made = keys::make(&repo)?;
+    made.extend(hooks::write(repo.common_dir())?);
+    if repo.exclude("/.relay/")? {
+        made.push(repo.common_dir().join("info/exclude"));
+    }
+    // Some agents' sandboxes can shut this file against writing only if it is there (tried on
+    // Claude Code 2.1.332); without it they could move every branch.
+    let packed_refs = repo.common_dir().join("packed-refs");
+    if !packed_refs.exists() {
+        drop(files::open_append(&packed_refs)?);
+        made.push(packed_refs);
+    }
+    repo.make_empty_notes_ref(clock::now().0)?;
+    let installed: Vec<AgentName> = Seat::all(&settings)
+        .into_iter()
+        .filter(|seat| seat.program().is_some())
+        .map(|seat| seat.name)
+        .collect();
+    // What the configuration says already, narrowed perhaps by a shared file, is not written down
+    // again: that would make the narrowing last.
+    let (order, is_new) = match (wanted.is_empty(), settings.agents.is_empty()) {
+        (false, _) => (wanted, true),
+        (true, false) => (settings.agents, false),
+        (true, true) => (ask_order(&installed)?, true),
+    };
+    if is_new && !order.is_empty() {
+        made.extend(write_order(&repo, &order)?);
+    }
+    if args.json {
+        let value = json!({
+            "made": made, "installed": installed, "agents": order,
+            "publicKey": keys::load_key(&repo)?.public().fingerprint(),
+        });
+        out::json("init", &value)?;
+        return Ok(0);
+    }
+    tell(&made, &installed, &order);
+    Ok(0)
+}
+
+/// Says what was made, who is here and who may receive work.
+fn tell(made: &[PathBuf], installed: &[AgentName], order: &[AgentName]) {
+    for path in made {
+        out::say(format!("made {}", path.display()));
+    }
+    let names = |list: &[AgentName]| {
+        let words: Vec<&str> = list.iter().map(AgentName::as_str).collect();
+        if words.is_empty() { "none".to_owned() } else { words.join(", ") }
+    };
+    out::say(format!("agents found here: {}", names(installed)));
+    if order.is_empty() {
+        out::say("agents to hand over to: none yet");
+        out::say("hint: git relay init --agents claude,codex");
+    } else {
+        out::say(format!("agents to hand over to, in this order: {}", names(order)));
+        let absent: Vec<AgentName> =
+            order.iter().filter(|agent| !installed.contains(agent)).cloned().collect();
+        if !absent.is_empty() {
+            out::say(format!("not installed here: {}", names(&absent)));
+        }
+        if absent.len() < order.len() {
+            out::say("ready: git relay run 'the task'");
+        }
+    }
+}
+
+/// At a terminal, asks who may receive hand-overs; elsewhere nobody is consented to.
+fn ask_order(installed: &[AgentName]) -> Result<Vec<AgentName>> {
+    if installed.is_empty() || !std::io::stdin().is_terminal() || !std::io::stderr().is_terminal() {
+        return Ok(Vec::new());
+    }
+    let words: Vec<&str> = installed.iter().map(AgentName::as_str).collect();
+    out::say(format!("Work may be handed over to: {}", words.join(",")));
+    out::say("Press Enter to agree, or type the names in your order, separated by commas:");
+    let mut typed = String::new();
+    std::io::stdin().lock().read_line(&mut typed)?;
+    match typed.trim() {
+        "" => Ok(installed.to_vec()),
+        list => config::names(list.split(',').map(str::to_owned).collect()),
+    }
+}
+
+/// Keeps the order in the clone's own file, and everything else that stands there.
+fn write_order(repo: &Repository, order: &[AgentName]) -> Result<Option<PathBuf>> {
+    let path = repo.common_dir().join("relay/config.toml");
+    let old = files::read_text(&path, 256 * 1024)?.unwrap_or_default();
+    let names: Vec<String> = order.iter().map(|agent| format!("\"{agent}\"")).collect();
+    let line = format!("agents = [{}]", names.join(", "));
+    let mut rows: Vec<&str> =
+        old.lines().filter(|row| !row.trim_start().starts_with("agents")).collect();
+    rows.insert(0, &line);
+    let new = format!("{}\n", rows.join("\n"));
+    if new == old {
+        return Ok(None);
+    }
+    files::replace(&path, new.as_bytes(), 0o644)?;
+    Ok(Some(path))
+}

@@ -1,0 +1,125 @@
+//! One verb per file: arguments to room `relay` or `store`, result to room `ui`.
+
+mod abort;
+mod agents;
+mod demo;
+mod finish;
+mod handoff;
+pub mod hook;
+mod init;
+mod key;
+mod list;
+mod log;
+mod record;
+mod resume;
+mod run;
+mod setup;
+mod show;
+mod status;
+mod trust;
+mod verify;
+
+use crate::cli::{Cli, Command};
+use crate::error::{Fault, kind_of};
+use crate::git::{self, Repository};
+use crate::host::config::{self, Durability};
+use crate::host::env;
+use crate::model::names::SessionId;
+use crate::relay::{End, Hub};
+use crate::store::keys;
+use crate::ui::out;
+use anyhow::Result;
+use clap::Parser;
+use std::process::ExitCode;
+
+/// Parses the command line, runs the verb, prints an error if there is one.
+pub fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let code = u8::try_from(error.exit_code()).unwrap_or(2);
+            // Help goes to standard output, usage errors to standard error: clap knows which.
+            _ = error.print();
+            return ExitCode::from(code);
+        }
+    };
+    match run(cli.command) {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            out::error(&error);
+            ExitCode::from(kind_of(&error).exit_code())
+        }
+    }
+}
+
+fn run(command: Command) -> Result<u8> {
+    match command {
+        Command::Setup(args) => setup::run(&args),
+        Command::Init(args) => init::run(&args),
+        Command::Run(args) => run::run(&args),
+        Command::Handoff(args) => handoff::run(&args),
+        Command::Resume(args) => resume::run(&args),
+        Command::Record(args) => record::run(&args),
+        Command::Status(args) => status::run(&args),
+        Command::List(args) => list::run(&args),
+        Command::Log(args) => log::run(&args),
+        Command::Show(args) => show::run(&args),
+        Command::Verify(args) => verify::run(&args),
+        Command::Finish(args) => finish::run(&args),
+        Command::Abort(args) => abort::run(&args),
+        Command::Agents(args) => agents::run(&args),
+        Command::Key(args) => key::run(&args),
+        Command::Trust(args) => trust::run(&args),
+        Command::Demo(args) => demo::run(&args),
+        // `main` takes hooks before clap; this is reached only by odd spellings of them.
+        Command::Hook(args) => {
+            hook::run([args.source.into(), args.event.into()].into_iter());
+            Ok(0)
+        }
+    }
+}
+
+/// The repository of the current folder, ready or not.
+fn open_repository() -> Result<Repository> {
+    let repo = Repository::open(&env::current_folder()?)?;
+    // The git room reads and writes them, but no relay on them has been killed at every call yet.
+    if repo.is_reftable() {
+        return Err(Fault::environment("this repository keeps its refs in reftable")
+            .hint("git refs migrate --ref-format=files")
+            .into());
+    }
+    Ok(repo)
+}
+
+/// The repository of the current folder with its settings and trust; it must be ready.
+fn open_hub() -> Result<Hub> {
+    let found = open_repository()?;
+    let here = (found.git_dir() != found.common_dir())
+        .then(|| found.git_dir().file_name()?.to_str().and_then(SessionId::new))
+        .flatten();
+    let mut repo = match found.main_work_tree() {
+        Some(main) if here.is_some() => Repository::open(main)?,
+        _ => found,
+    };
+    if keys::project(&repo)?.is_none() {
+        return Err(Fault::refused("this repository is not ready for relays")
+            .hint("git relay init")
+            .into());
+    }
+    let settings = config::load(repo.common_dir(), repo.main_work_tree())?;
+    repo.set_durability(match settings.durability {
+        Durability::Full => git::Durability::Full,
+        Durability::None => git::Durability::None,
+    });
+    let trust = keys::load_trust(&repo)?;
+    Ok(Hub { repo, here, settings, trust })
+}
+
+/// The exit code of a drive's end.
+fn code_of(end: &End) -> u8 {
+    match end {
+        End::Done | End::Over(_) => 0,
+        End::Asks { .. } | End::Killed => 1,
+        End::Exhausted { .. } => 6,
+    }
+}

@@ -1,0 +1,70 @@
+//! `git relay record`
+
+use super::open_hub;
+use crate::cli::Record;
+use crate::error::{Fault, Kind, kind_of};
+use crate::host::lock;
+use crate::model::inbox::Says;
+use crate::model::session::DeclaredKind;
+use crate::relay::{Driver, Options, ask};
+use crate::ui::out;
+use anyhow::Result;
+use std::path::Path;
+
+pub(super) fn run(args: &Record) -> Result<u8> {
+    let facts = facts(args);
+    if facts.is_empty() || facts.iter().any(|(_, text)| text.trim().is_empty()) {
+        return Err(Fault::usage("a fact has no words")
+            .hint("git relay record --decision 'use bcrypt: it is in the standard image'")
+            .into());
+    }
+    // Inside an agent's sandbox only the inbox can be written; nothing else is needed.
+    if args.session.is_none()
+        && let Some(inbox) = ask::own_inbox()
+    {
+        append(&inbox, &facts)?;
+        out::say(format!("recorded {} for the next agent", plural(facts.len())));
+        return Ok(0);
+    }
+    let hub = open_hub()?;
+    let session = ask::open_session(&hub, args.session.as_deref())?;
+    let id = session.session_id.clone();
+    append(&ask::inbox_path(&hub, &session), &facts)?;
+    if !lock::is_held(&hub.lock_path(&id)) {
+        let mut silent = |_| {};
+        match Driver::take(&hub, &id, "record", Options::default(), &mut silent) {
+            Ok(mut driver) => driver.fold()?,
+            // Somebody was faster; the line is in the inbox, and the next driver folds it.
+            Err(error) if kind_of(&error) == Kind::Raced => {}
+            Err(error) => return Err(error),
+        }
+    }
+    out::say(format!("recorded {} in session {id}", plural(facts.len())));
+    Ok(0)
+}
+
+fn plural(count: usize) -> String {
+    if count == 1 { "1 fact".to_owned() } else { format!("{count} facts") }
+}
+
+fn facts(args: &Record) -> Vec<(DeclaredKind, &String)> {
+    [
+        (DeclaredKind::Decision, &args.decision),
+        (DeclaredKind::Constraint, &args.constraint),
+        (DeclaredKind::DoNotRedo, &args.do_not_redo),
+        (DeclaredKind::Done, &args.done),
+        (DeclaredKind::Next, &args.next),
+        (DeclaredKind::Plan, &args.plan),
+        (DeclaredKind::Assert, &args.assertion),
+    ]
+    .into_iter()
+    .flat_map(|(kind, texts)| texts.iter().map(move |text| (kind, text)))
+    .collect()
+}
+
+fn append(inbox: &Path, facts: &[(DeclaredKind, &String)]) -> Result<()> {
+    for (fact, text) in facts {
+        ask::append(inbox, Says::Record { fact: *fact, text: (*text).clone(), nonce: None })?;
+    }
+    Ok(())
+}

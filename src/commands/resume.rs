@@ -1,0 +1,39 @@
+//! `git relay resume`
+
+use super::open_hub;
+use super::run::tell_end;
+use crate::cli::Resume;
+use crate::host::config;
+use crate::model::fsm::Event;
+use crate::model::inbox::Says;
+use crate::model::session::DeclaredKind;
+use crate::relay::{Driver, Options, ask};
+use crate::ui::progress;
+use anyhow::Result;
+
+pub(super) fn run(args: &Resume) -> Result<u8> {
+    let hub = open_hub()?;
+    let id = ask::session_meant(&hub, args.session.as_deref())?;
+    let agents = config::names(args.agents.clone())?;
+    for agent in &agents {
+        hub.seat(agent)?;
+    }
+    let options =
+        Options { unsandboxed_shell: args.unsandboxed_shell, accept_config: args.accept_config };
+    let mut report = progress::tell;
+    let mut driver = Driver::take(&hub, &id, "resume", options, &mut report)?;
+    if !agents.is_empty() {
+        driver.step(&Event::Consented { agents }, None)?;
+    }
+    if let Some(answer) = &args.answer {
+        let said = Says::Record {
+            fact: DeclaredKind::Decision,
+            text: format!("the answer to what was asked: {answer}"),
+            nonce: None,
+        };
+        ask::append(&ask::inbox_path(&hub, driver.session()), said)?;
+    }
+    driver.go_on()?;
+    let end = driver.drive()?;
+    tell_end(&driver, &end, args.json)
+}

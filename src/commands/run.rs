@@ -1,0 +1,103 @@
+//! `git relay run`
+
+use super::{code_of, open_hub};
+use crate::cli::{Level, Run};
+use crate::error::Fault;
+use crate::host::config;
+use crate::model::session::{PermissionLevel, Session};
+use crate::relay::start::{self, Task};
+use crate::relay::{Driver, End, Hub, Options};
+use crate::ui::{out, progress};
+use anyhow::Result;
+use serde_json::json;
+
+pub(super) fn run(args: &Run) -> Result<u8> {
+    let hub = open_hub()?;
+    let task = task(&hub, args)?;
+    let options = Options { unsandboxed_shell: args.unsandboxed_shell, accept_config: false };
+    someone_can_start(&hub, &task, options.unsandboxed_shell)?;
+    if hub.repo.has_changes()? {
+        out::say(
+            "relay: your uncommitted changes stay where they are: the task starts from the last commit",
+        );
+    }
+    let mut report = progress::tell;
+    let mut driver = start::begin(&hub, &task, "run", options, &mut report)?;
+    let end = driver.drive()?;
+    tell_end(&driver, &end, args.json)
+}
+
+/// Tells how driving ended; its exit code.
+pub(super) fn tell_end(driver: &Driver<'_>, end: &End, as_json: bool) -> Result<u8> {
+    let session: &Session = driver.session();
+    progress::tell_end(end, session);
+    if as_json {
+        let (word, resets_at, detail, open_items) = match end {
+            End::Done => ("done", None, None, Vec::new()),
+            End::Asks { detail, open_items } => ("asks", None, detail.clone(), open_items.clone()),
+            End::Killed => ("killed", None, None, Vec::new()),
+            End::Exhausted { resets_at } => ("exhausted", *resets_at, None, Vec::new()),
+            End::Over(_) => ("over", None, None, Vec::new()),
+        };
+        let value = json!({
+            "sessionId": session.session_id, "end": word, "state": session.state,
+            "leg": session.leg, "branch": session.workplace.branch,
+            "worktree": driver.worktree(), "resetsAt": resets_at, "detail": detail,
+            "openItems": open_items,
+        });
+        out::json("run", &value)?;
+    }
+    Ok(code_of(end))
+}
+
+fn task(hub: &Hub, args: &Run) -> Result<Task> {
+    let agents = match config::names(args.agents.clone())? {
+        named if named.is_empty() => hub.settings.agents.clone(),
+        named => named,
+    };
+    if agents.is_empty() {
+        return Err(Fault::usage("nobody has said which agents may receive this work")
+            .hint("git relay init --agents claude,codex, or say --agents here")
+            .into());
+    }
+    for agent in &agents {
+        hub.seat(agent)?;
+    }
+    if hub.repo.head_commit()?.is_none() {
+        return Err(Fault::refused("this repository has no commit yet")
+            .hint("git commit --allow-empty -m 'Initial commit'")
+            .into());
+    }
+    let base = hub.repo.resolve(&args.base)?.ok_or_else(|| {
+        Fault::usage(format!("'{}' is no commit here", args.base)).hint("git log --oneline")
+    })?;
+    Ok(Task {
+        text: args.task.clone(),
+        agents,
+        base,
+        level: match args.level {
+            Level::Read => PermissionLevel::Read,
+            Level::Edit => PermissionLevel::Edit,
+            Level::All => PermissionLevel::All,
+        },
+        threshold_permille: match args.threshold {
+            Some(share) => config::permille(share)?,
+            None => hub.settings.threshold_permille,
+        },
+    })
+}
+
+/// Refuses before anything is made when no agent at all could start.
+fn someone_can_start(hub: &Hub, task: &Task, unsandboxed_shell: bool) -> Result<()> {
+    let mut first = None;
+    for agent in &task.agents {
+        match start::obstacles(hub, agent, task.level, unsandboxed_shell)?.into_iter().next() {
+            None => return Ok(()),
+            Some(obstacle) => first = first.or(Some(obstacle)),
+        }
+    }
+    match first {
+        Some(obstacle) => Err(Fault::environment(obstacle.what).hint(obstacle.hint).into()),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,76 @@
+//! `git relay setup`
+
+use crate::cli::Setup;
+use crate::host::{env, files, process};
+use crate::ui::out;
+use anyhow::Result;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Generated from `cli`, checked in, compared by a test. `git relay --help` opens git-relay(1);
+/// without it git finds nothing.
+const PAGES: [(&str, &str); 18] = [
+    ("git-relay.1", include_str!("../../man/git-relay.1")),
+    ("git-relay-setup.1", include_str!("../../man/git-relay-setup.1")),
+    ("git-relay-init.1", include_str!("../../man/git-relay-init.1")),
+    ("git-relay-run.1", include_str!("../../man/git-relay-run.1")),
+    ("git-relay-handoff.1", include_str!("../../man/git-relay-handoff.1")),
+    ("git-relay-resume.1", include_str!("../../man/git-relay-resume.1")),
+    ("git-relay-record.1", include_str!("../../man/git-relay-record.1")),
+    ("git-relay-status.1", include_str!("../../man/git-relay-status.1")),
+    ("git-relay-list.1", include_str!("../../man/git-relay-list.1")),
+    ("git-relay-log.1", include_str!("../../man/git-relay-log.1")),
+    ("git-relay-show.1", include_str!("../../man/git-relay-show.1")),
+    ("git-relay-verify.1", include_str!("../../man/git-relay-verify.1")),
+    ("git-relay-finish.1", include_str!("../../man/git-relay-finish.1")),
+    ("git-relay-abort.1", include_str!("../../man/git-relay-abort.1")),
+    ("git-relay-agents.1", include_str!("../../man/git-relay-agents.1")),
+    ("git-relay-key.1", include_str!("../../man/git-relay-key.1")),
+    ("git-relay-trust.1", include_str!("../../man/git-relay-trust.1")),
+    ("git-relay-demo.1", include_str!("../../man/git-relay-demo.1")),
+];
+
+pub(super) fn run(args: &Setup) -> Result<u8> {
+    if args.remove {
+        let folders = [beside_program()?, Some(env::man_folder()?)];
+        let mut removed = 0;
+        for path in folders.iter().flatten().flat_map(|f| PAGES.map(|(name, _)| f.join(name))) {
+            removed += usize::from(path.exists());
+            files::remove(&path)?;
+        }
+        out::say(format!("removed {removed} man pages"));
+        return Ok(0);
+    }
+    let folder = match beside_program()? {
+        Some(folder) if write(&folder).is_ok() => folder,
+        _ => {
+            let folder = env::man_folder()?;
+            write(&folder)?;
+            folder
+        }
+    };
+    out::say(format!("wrote {} man pages in {}", PAGES.len(), folder.display()));
+    // What git will ask, when somebody types `git relay --help`.
+    let found = process::run(&["man", "-w", "git-relay"], &[], b"", Duration::from_secs(10));
+    if found.is_ok_and(|output| output.code == Some(0)) {
+        out::say("try: git relay --help");
+    } else if let Some(above) = folder.parent() {
+        out::say("man does not look there. Put this into your shell's profile:");
+        out::say(format!("  export MANPATH=\"{}:\"", above.display()));
+    }
+    Ok(0)
+}
+
+fn write(folder: &Path) -> Result<()> {
+    for (name, text) in PAGES {
+        files::replace(&folder.join(name), text.as_bytes(), 0o644)?;
+    }
+    Ok(())
+}
+
+/// `…/share/man/man1` for a program in `…/bin`: man looks there for every `bin` on PATH.
+fn beside_program() -> Result<Option<PathBuf>> {
+    let program = env::program()?;
+    let bin = program.parent().filter(|folder| folder.ends_with("bin"));
+    Ok(bin.and_then(Path::parent).map(|above| above.join("share/man/man1")))
+}

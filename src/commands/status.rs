@@ -1,0 +1,123 @@
+//! `git relay status`
+
+use super::open_hub;
+use crate::agents::Pause;
+use crate::cli::One;
+use crate::host::{files, lock, process};
+use crate::model::fsm::{self, Effect};
+use crate::model::session::{Outcome, Session, State};
+use crate::relay::{Hub, ask};
+use crate::ui::out;
+use crate::ui::progress::{ago, share};
+use anyhow::Result;
+use serde_json::json;
+
+/// The newest facts that are shown; `--json` has all.
+const FACTS_SHOWN_MOST: usize = 10;
+
+pub(super) fn run(args: &One) -> Result<u8> {
+    let hub = open_hub()?;
+    let id = ask::session_meant(&hub, args.session.as_deref())?;
+    let session = hub.load(&id)?.session;
+    let inbox = ask::unfolded(&ask::inbox_path(&hub, &session), session.inbox_offset)?;
+    let (facts, request) = ask::facts(&session, &inbox.lines);
+    let driven = lock::is_held(&hub.lock_path(&id));
+    let alive = session
+        .dispatch
+        .as_ref()
+        .and_then(|dispatch| dispatch.process)
+        .is_some_and(process::is_alive);
+    let next = next_command(&session, driven);
+    let hook_faults = files::read_text(&hub.folder(&id).join("hook.log"), 1 << 20)?;
+    if args.json {
+        let value = json!({
+            "session": session, "driven": driven, "agentAlive": alive, "next": next,
+            "worktree": hub.worktree(&session),
+            "notYetSigned": {"facts": facts, "request": request},
+            "hookFaults": hook_faults.as_deref().map_or(0, |text| text.lines().count()),
+        });
+        out::json("status", &value)?;
+        return Ok(0);
+    }
+    let mut rows = rows(&hub, &session, driven, alive);
+    for fact in &facts {
+        rows.push(vec!["not yet signed".into(), format!("{}: {}", fact.kind.word(), fact.text)]);
+    }
+    if request.is_some() {
+        rows.push(vec!["not yet signed".into(), "a hand-over is asked for".into()]);
+    }
+    if let Some(last) = hook_faults.as_deref().and_then(|text| text.lines().last()) {
+        rows.push(vec!["hook fault".into(), last.to_owned()]);
+    }
+    if let Some(next) = next {
+        rows.push(vec!["next".into(), next]);
+    }
+    out::data(out::table(&rows).as_bytes())?;
+    Ok(0)
+}
+
+fn rows(hub: &Hub, session: &Session, driven: bool, alive: bool) -> Vec<Vec<String>> {
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    let mut row = |name: &str, value: String| rows.push(vec![name.to_owned(), value]);
+    row("session", session.session_id.to_string());
+    row("task", session.task.lines().next().unwrap_or_default().chars().take(90).collect());
+    let by = if driven { "driven by a command" } else { "no command drives it" };
+    row("state", format!("{} since {} ({by})", session.state, ago(session.updated_at)));
+    if let Some(dispatch) = &session.dispatch {
+        let how = if alive { "at work" } else { "not running" };
+        row("agent", format!("{}, leg {} ({how})", dispatch.agent, dispatch.leg));
+        if alive {
+            let stream = hub.folder(&session.session_id).join(format!("{}.stream", dispatch.nonce));
+            row("its output", stream.display().to_string());
+        }
+        let hooked = hub
+            .seat(&dispatch.agent)
+            .is_ok_and(|seat| !matches!(seat.agent.pause, Pause::Interrupt));
+        if alive && hooked && session.state == State::Running && !session.hooks_fired {
+            row("hooks", "none of ours has fired in this leg yet".into());
+        }
+    }
+    for reading in &session.readings {
+        row("usage", format!("{}, {}", share(reading), ago(reading.observed_at)));
+    }
+    if session.readings.is_empty() {
+        row("usage", "unknown".into());
+    }
+    if let Some(end) = &session.leg_end {
+        let detail = end.detail.as_deref().map(|text| format!(": {text}")).unwrap_or_default();
+        row("leg ended", format!("{}{detail}", end.outcome));
+        for item in &end.open_items {
+            row("open item", item.clone());
+        }
+    }
+    for dispatch in session.dispatches.iter().filter(|d| d.leg > session.leg) {
+        let why = dispatch.outcome.map_or("", |outcome| outcome.word());
+        let detail = dispatch.detail.as_deref().unwrap_or_default();
+        row("tried", format!("{}: {why} {detail}", dispatch.agent));
+    }
+    for fact in session.declared.iter().rev().take(FACTS_SHOWN_MOST).rev() {
+        row("recorded", format!("{} ({}): {}", fact.kind.word(), fact.by, fact.text));
+    }
+    if let Some(contract) = &session.contract {
+        row("contract", format!("{} (closes leg {})", contract.contract_id, contract.leg));
+    }
+    let order: Vec<&str> = session.agents.iter().map(|agent| agent.as_str()).collect();
+    row("agents", order.join(", "));
+    row("branch", session.workplace.branch.clone());
+    row("worktree", hub.worktree(session).display().to_string());
+    rows
+}
+
+/// The one command that goes on, if a person is to say one.
+fn next_command(session: &Session, driven: bool) -> Option<String> {
+    let id = &session.session_id;
+    if session.state.is_end() || driven {
+        return None;
+    }
+    Some(match (fsm::due(session), &session.leg_end) {
+        (Effect::Rest, Some(end)) if end.outcome == Outcome::Done => {
+            format!("git relay finish {id}, or git relay handoff --session {id}")
+        }
+        _ => format!("git relay resume {id}"),
+    })
+}
