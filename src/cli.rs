@@ -203,6 +203,15 @@ pub struct Listing {
 }
 
 /// Show the signed chain of a session's states
+///
+/// Newest first: commit, time, state, leg, agent, event. The events: begun (the task was taken
+/// on); dispatching (an agent is about to be started), launched (its process is there), started
+/// (it showed a first sign), received (its model made something: it took over), dispatch-failed
+/// (the start came to nothing); folded (facts or a request were read from the inbox), observed
+/// (usage or a commit was seen); leg-ended (the agent ended), breached (a hand-over was decided),
+/// pause-undone (the agent finished meanwhile), snapshotted (the work was saved), contracted (the
+/// contract was signed); consented (the agents were named anew), guard-accepted (a changed git
+/// configuration was accepted); finished; aborted.
 #[derive(Debug, Args)]
 pub struct Log {
     /// The session, where it is not plain

@@ -9,6 +9,7 @@ use crate::model::session::{Outcome, Session, State};
 use crate::relay::{Hub, ask};
 use crate::ui::out;
 use crate::ui::progress::{ago, share};
+use crate::ui::standing::standing;
 use anyhow::Result;
 use serde_json::json;
 
@@ -32,6 +33,7 @@ pub(super) fn run(args: &One) -> Result<u8> {
     if args.json {
         let value = json!({
             "session": session, "driven": driven, "agentAlive": alive, "next": next,
+            "standing": standing(&session, driven, alive),
             "worktree": hub.worktree(&session),
             "notYetSigned": {"facts": facts, "request": request},
             "hookFaults": hook_faults.as_deref().map_or(0, |text| text.lines().count()),
@@ -63,6 +65,7 @@ fn rows(hub: &Hub, session: &Session, driven: bool, alive: bool) -> Vec<Vec<Stri
     row("task", session.task.lines().next().unwrap_or_default().chars().take(90).collect());
     let by = if driven { "driven by a command" } else { "no command drives it" };
     row("state", format!("{} since {} ({by})", session.state, ago(session.updated_at)));
+    row("that is", standing(session, driven, alive));
     if let Some(dispatch) = &session.dispatch {
         let how = if alive { "at work" } else { "not running" };
         row("agent", format!("{}, leg {} ({how})", dispatch.agent, dispatch.leg));

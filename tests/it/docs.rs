@@ -94,6 +94,14 @@ fn exit_codes_are_told_as_they_are() {
 }
 
 #[test]
+fn every_event_in_a_log_is_explained() {
+    let page = World::new().relay(&["log", "--help"]).exits(0).stdout;
+    for (_, event, _) in git_relay::model::fsm::moves() {
+        assert!(page.contains(event), "'{event}' is not in:\n{page}");
+    }
+}
+
+#[test]
 fn every_key_and_variable_is_in_the_manual() {
     let manual = read("templates/git-relay.1.in");
     for key in generated::config_keys() {
