@@ -66,12 +66,8 @@ impl Repository {
         earlier: Option<&Oid>,
     ) -> Result<Snapshot> {
         let began = SystemTime::now();
-        let Some(head) = self.head_commit()? else {
-            bail!(
-                Fault::refused("there is no commit yet to build on")
-                    .hint("git commit --allow-empty -m begin")
-            );
-        };
+        let branch = worktree::branch_of(&self.git_dir)?;
+        let head = self.ground(branch.as_deref())?;
         let head_tree = self.tree_at(&head)?;
         let index = self.read_index()?;
         let mut found = self.survey(&index, head_tree.id)?;
@@ -100,7 +96,6 @@ impl Repository {
             editor.upsert(path.as_bstr(), kind, id)?;
         }
         let tree = from_gix(&editor.write()?.detach());
-        let branch = worktree::branch_of(&self.git_dir)?;
         let in_progress = self.in_the_way(branch.as_deref(), found.conflict)?;
         let (commit, parent) = match self.still_true(earlier, &head, &tree) {
             Some(again) => again,
@@ -129,6 +124,26 @@ impl Repository {
             changed: edits.len(),
             not_captured: shortened(found.missed),
         })
+    }
+
+    /// The commit to build on: what is checked out, or the session's own branch where that has no
+    /// commit (`git checkout --orphan`).
+    fn ground(&self, branch: Option<&str>) -> Result<Oid> {
+        if let Some(head) = self.head_commit()? {
+            return Ok(head);
+        }
+        if let Some(branch) = branch
+            && let Some(tip) = self.read_ref(branch)?
+        {
+            return Ok(tip);
+        }
+        bail!(Fault::refused("there is no commit yet to build on").hint(match branch {
+            Some(branch) => format!(
+                "the branch is gone; git reflog shows where it was: git branch {} COMMIT",
+                branch.strip_prefix("refs/heads/").unwrap_or(branch)
+            ),
+            None => "git commit --allow-empty -m begin".to_owned(),
+        }))
     }
 
     /// What keeps the snapshot off the session's branch, in a word or two.

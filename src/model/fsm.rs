@@ -17,8 +17,8 @@ pub use moves::{may_follow, moves};
 use super::names::{AgentName, Digest};
 use super::quota::Reading;
 use super::session::{
-    Breach, BreachReason, ContractRef, Declared, Dispatch, DispatchOutcome, LegEnd, Process,
-    Request, SafePoint, Session, Snapshot, State,
+    Breach, BreachReason, ContractRef, Declared, Dispatch, DispatchOutcome, LegEnd, Outcome,
+    Process, Request, SafePoint, Session, Snapshot, State,
 };
 use super::time::Timestamp;
 use std::fmt;
@@ -230,10 +230,13 @@ fn take(next: &mut Session, event: &Event) -> Result<State, Why> {
         }
         Event::Received => received(next),
         Event::DispatchFailed { outcome, detail, resets_at } => {
+            let now = next.updated_at;
             let dispatch = open_dispatch(next, &[State::Dispatched, State::Resuming])?;
             dispatch.outcome = Some(*outcome);
             dispatch.detail = Some(detail.clone());
             dispatch.resets_at = *resets_at;
+            dispatch.limit_seen_at =
+                (*outcome == DispatchOutcome::Limit && resets_at.is_none()).then_some(now);
             let over = dispatch.clone();
             next.dispatches.push(over);
             // Leg 1 has no contract: it starts from the task, which is in the state itself.
@@ -364,6 +367,8 @@ fn leg_ended(next: &mut Session, end: &LegEnd) {
     let leg = next.leg;
     if let Some(taken) = next.dispatches.iter_mut().rfind(|dispatch| dispatch.leg == leg) {
         taken.resets_at = resets_at;
+        taken.limit_seen_at =
+            (end.outcome == Outcome::Limit && resets_at.is_none()).then_some(end.at);
     }
     next.leg_end = Some(end.clone());
 }

@@ -197,6 +197,9 @@ pub struct Dispatch {
     pub detail: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub resets_at: Option<Timestamp>,
+    /// When it was at its limit, where nobody said until when.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub limit_seen_at: Option<Timestamp>,
 }
 
 impl Dispatch {
@@ -214,6 +217,7 @@ impl Dispatch {
             outcome: None,
             detail: None,
             resets_at: None,
+            limit_seen_at: None,
         }
     }
 }
