@@ -55,24 +55,26 @@ pub struct Agent {
 /// What one line of a transcript tells.
 pub type LineSigns = fn(&[u8], Timestamp) -> Vec<Sign>;
 
-/// How an agent is asked to stop between two tool calls.
+/// How an agent is asked to stop between two tool calls. `ask` is the answer of the same hook that
+/// tells the model something and lets it have one more turn.
 #[derive(Clone, Copy, Debug)]
 pub enum Pause {
     /// Its hook's answer to `event` ends the run.
-    Answer { event: &'static str, answer: fn(&str) -> String },
+    Answer { event: &'static str, answer: fn(&str) -> String, ask: fn(&str) -> String },
     /// Its hook's answer to `event` refuses the tool; then SIGINT ends the run at that boundary.
-    AnswerThenInterrupt { event: &'static str, answer: fn(&str) -> String },
+    AnswerThenInterrupt { event: &'static str, answer: fn(&str) -> String, ask: fn(&str) -> String },
     /// It has no hook: SIGINT as soon as no tool call is open.
     Interrupt,
 }
 
 impl Pause {
-    /// The answer of the hook of `event` when a pause is wanted for `reason`, if it has one.
-    pub fn answer(self, event: &str, reason: &str) -> Option<String> {
+    /// The answers of the hook of `event` when a pause is wanted: the one that stops the agent, and
+    /// the one that asks it something first.
+    pub fn answers(self, event: &str) -> Option<(fn(&str) -> String, fn(&str) -> String)> {
         match self {
-            Self::Answer { event: at, answer }
-            | Self::AnswerThenInterrupt { event: at, answer } => {
-                (at == event).then(|| answer(reason))
+            Self::Answer { event: at, answer, ask }
+            | Self::AnswerThenInterrupt { event: at, answer, ask } => {
+                (at == event).then_some((answer, ask))
             }
             Self::Interrupt => None,
         }

@@ -8,13 +8,15 @@ use crate::agents;
 use crate::host::{env, files};
 use crate::model::inbox::Says;
 use crate::model::names::Oid;
-use crate::relay::{ask, pause_file};
+use crate::relay::{ask, last_note, pause_file};
 use anyhow::{Context, Result};
 use std::ffi::OsString;
 use std::io::{self, Read};
 use std::path::Path;
 
 const REASON_BYTES_MOST: u64 = 4096;
+/// Of what an agent tells its hook: enough for a shell command.
+const PAYLOAD_BYTES_MOST: u64 = 1 << 20;
 
 /// Runs the hook; never fails and never says anything but the agent's answer.
 pub fn run(mut arguments: impl Iterator<Item = OsString>) {
@@ -54,22 +56,36 @@ fn head(git_dir: &Path) -> Option<Oid> {
 }
 
 /// An agent's hook: the first one is a sign that hooks fire; when a pause is wanted, the answer
-/// that stops the agent at this point.
+/// asks the agent for its last note, or stops it at this point.
 fn answer(agent: &str, event: &str, inbox: &Path, folder: &Path) -> Result<()> {
-    // The payload is not needed, but an agent that cannot write it may call the hook failed.
-    io::copy(&mut io::stdin().lock().take(64 << 20), &mut io::sink())?;
+    // Read to its end in any case: an agent that cannot write it may call the hook failed.
+    let mut payload = Vec::new();
+    let mut stdin = io::stdin().lock();
+    let wanted = folder.join(pause_file()).exists();
+    if wanted {
+        stdin.by_ref().take(PAYLOAD_BYTES_MOST).read_to_end(&mut payload)?;
+    }
+    io::copy(&mut stdin.take(64 << 20), &mut io::sink())?;
     let nonce = ask::own_leg().unwrap_or_default();
     if event == "SessionStart" {
         ask::append(inbox, Says::Hook { event: event.to_owned(), nonce })?;
         return Ok(());
     }
-    let Some(reason) = files::read_text(&folder.join(pause_file()), REASON_BYTES_MOST)? else {
+    if !wanted {
+        return Ok(());
+    }
+    let known = agents::ALL.into_iter().find(|known| known.name == agent);
+    let Some((stop, tell)) = known.and_then(|known| known.pause.answers(event)) else {
         return Ok(());
     };
-    let known = agents::ALL.into_iter().find(|known| known.name == agent);
-    if let Some(text) = known.and_then(|known| known.pause.answer(event, &reason)) {
-        ask::append(inbox, Says::Paused { nonce })?;
-        crate::ui::out::data(format!("{text}\n").as_bytes())?;
-    }
-    Ok(())
+    let text = match last_note::turn(folder, &payload)? {
+        last_note::Turn::Answer => return Ok(()),
+        last_note::Turn::Ask(text) => tell(&text),
+        last_note::Turn::Stop => {
+            let reason = files::read_text(&folder.join(pause_file()), REASON_BYTES_MOST)?;
+            ask::append(inbox, Says::Paused { nonce })?;
+            stop(&reason.unwrap_or_default())
+        }
+    };
+    crate::ui::out::data(format!("{text}\n").as_bytes())
 }

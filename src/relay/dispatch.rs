@@ -33,6 +33,9 @@ impl Driver<'_> {
         if self.is_interrupted() {
             return Ok(Some(End::Killed));
         }
+        if let Some(detail) = self.goes_in_circles() {
+            return Ok(Some(End::Asks { detail: Some(detail), open_items: Vec::new() }));
+        }
         let Some(agent) = self.next_receiver()? else {
             let resets_at = receivers::first_reset(self.session(), clock::now());
             return Ok(Some(End::Exhausted { resets_at }));

@@ -162,8 +162,22 @@ impl Leg {
             {
                 end.outcome = Outcome::Paused;
             }
+            // It ended its turn because it was told to: the task is not done by that.
+            HowEnded::Told
+                if !matches!(
+                    self.ending,
+                    Some(Ending::Trouble(Trouble::Limit { .. }) | Ending::Asks(_))
+                ) =>
+            {
+                end.outcome = Outcome::Paused;
+                end.detail = None;
+            }
             HowEnded::ByUser if end.outcome != Outcome::Done => end.outcome = Outcome::Killed,
-            HowEnded::Asked | HowEnded::Forced | HowEnded::ByUser | HowEnded::ByItself => {}
+            HowEnded::Asked
+            | HowEnded::Told
+            | HowEnded::Forced
+            | HowEnded::ByUser
+            | HowEnded::ByItself => {}
         }
         end
     }
@@ -207,8 +221,10 @@ impl Leg {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum HowEnded {
     ByItself,
-    /// It was told to pause and did.
+    /// A pause was wanted, and it ended by itself or between two calls.
     Asked,
+    /// So it did, and its own hook had told it to.
+    Told,
     /// It took a signal.
     Forced,
     /// The user ended it.

@@ -5,12 +5,14 @@
 //! snapshots, signs contracts and starts agents.
 
 pub mod ask;
+mod circle;
 mod clean;
 mod dispatch;
 pub mod finish;
 mod ground;
 pub mod hooks;
 mod inbox;
+pub mod last_note;
 mod leg;
 mod pause;
 mod seal;
@@ -128,6 +130,8 @@ pub struct Driver<'a> {
     spent: Vec<AgentName>,
     /// What the user has been told and need not be told again.
     told: Vec<String>,
+    /// Hand-overs in a row that agents asked for and that changed nothing.
+    circle: circle::Circle,
     /// Until when a hand-over is put off for want of a receiver.
     put_off_until: Option<Instant>,
     /// Set by SIGINT, SIGTERM and SIGHUP: the user wants the agent ended.
@@ -192,6 +196,7 @@ impl<'a> Driver<'a> {
             tried: Vec::new(),
             spent: Vec::new(),
             told: Vec::new(),
+            circle: circle::Circle::default(),
             put_off_until: None,
             interrupted,
             _lock: held,
@@ -264,7 +269,10 @@ impl<'a> Driver<'a> {
         self.check_guard()?;
         let session = self.session();
         let Some(end) = session.leg_end.clone() else { return Ok(Some(End::Killed)) };
-        let breach = match (&session.request, breach_of(&end)) {
+        let request = session.request.clone();
+        self.circle.asked(request.as_ref());
+        let session = self.session();
+        let breach = match (&request, breach_of(&end)) {
             (Some(request), _) => Breach {
                 reason: BreachReason::Request,
                 text: request.reason.clone(),

@@ -52,6 +52,10 @@ impl Watch {
         self.process
     }
 
+    pub(super) fn nonce(&self) -> Nonce {
+        self.dispatch.nonce.clone()
+    }
+
     pub(super) fn seat(&self) -> &Seat {
         &self.seat
     }
@@ -250,6 +254,7 @@ impl Driver<'_> {
             return Ok(false);
         }
         let readings = watch.leg.readings.clone();
+        self.circle.asked(self.stored.session.request.as_ref());
         self.step(&Event::Observed { readings, safe_point: None }, None)?;
         self.step(&Event::Breached(breach), None)?;
         Ok(true)

@@ -2,6 +2,8 @@
 //!
 //! They run only inside `tests/isolate.sh`, which `tests/run` does.
 
+mod last_note;
+
 use super::support::real::{Cast, RELAY, Stage, plan, program, say, shell, then, write};
 use serde_json::{Value, json};
 use std::fs;

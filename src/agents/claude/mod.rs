@@ -22,7 +22,7 @@ pub static AGENT: Agent = Agent {
     fold: Some(parse::fold),
     // After all calls of a batch: no tool call is open then. `PostToolUse` would stop between
     // parallel calls.
-    pause: Pause::Answer { event: "PostToolBatch", answer: stop },
+    pause: Pause::Answer { event: "PostToolBatch", answer: stop, ask: tell },
     caller: Some("CLAUDE_CODE_SESSION_ID"),
     debris: &DEBRIS,
 };
@@ -33,6 +33,12 @@ fn signs(_: &Seat, line: &[u8], now: Timestamp) -> Vec<Sign> {
 
 fn stop(reason: &str) -> String {
     json!({"continue": false, "stopReason": reason}).to_string()
+}
+
+/// The model reads it with the results of the batch and goes on.
+fn tell(text: &str) -> String {
+    json!({"hookSpecificOutput": {"hookEventName": "PostToolBatch", "additionalContext": text}})
+        .to_string()
 }
 
 /// `$CLAUDE_CONFIG_DIR` or `~/.claude`.

@@ -24,7 +24,8 @@ pub static AGENT: Agent = Agent {
     fold: Some(parse::fold),
     // It ignores `continue: false`. A refused tool is a boundary between calls; left alone, the
     // model may go on trying.
-    pause: Pause::AnswerThenInterrupt { event: "PreToolUse", answer: deny },
+    // The model is asked by a refusal too: it reads why, and makes another call or none.
+    pause: Pause::AnswerThenInterrupt { event: "PreToolUse", answer: deny, ask: deny },
     caller: Some("CODEX_THREAD_ID"),
     debris: &[],
 };
