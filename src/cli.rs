@@ -91,6 +91,9 @@ pub struct Run {
     /// Let an agent's shell run without a sandbox where none works here
     #[arg(long)]
     pub unsandboxed_shell: bool,
+    /// Make session and worktree, start nobody; `git relay resume` does
+    #[arg(long)]
+    pub no_launch: bool,
     /// Print the end as JSON
     #[arg(long)]
     pub json: bool,
@@ -110,6 +113,7 @@ pub enum Level {
 ///
 /// With a driver at work (`git relay run`) this asks it and shows what it does. From inside the
 /// agent's own shell it asks and returns at once. Without a driver it does the hand-over itself.
+/// Where the agent can be asked, it first states what the next one must know.
 #[derive(Debug, Args)]
 pub struct Handoff {
     /// The agent to hand over to
@@ -126,6 +130,15 @@ pub struct Handoff {
     /// Go on even if the receiver looks unable to start
     #[arg(long)]
     pub force: bool,
+    /// Save and sign, start nobody; `git relay resume` goes on, days later if need be
+    #[arg(long)]
+    pub no_launch: bool,
+    /// Show the contract that would be signed, and write nothing
+    #[arg(long, conflicts_with = "no_launch")]
+    pub dry_run: bool,
+    /// Print JSON; with --dry-run the contract's canonical bytes
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Go on from wherever a session stopped
@@ -183,6 +196,9 @@ pub struct Record {
     pub assertion: Vec<String>,
     #[arg(long, value_name = "SESSION", help = "The session, where it is not plain")]
     pub session: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Show where a session stands

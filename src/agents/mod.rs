@@ -55,14 +55,17 @@ pub struct Agent {
 /// What one line of a transcript tells.
 pub type LineSigns = fn(&[u8], Timestamp) -> Vec<Sign>;
 
+/// What a hook prints for a text.
+pub type Answer = fn(&str) -> String;
+
 /// How an agent is asked to stop between two tool calls. `ask` is the answer of the same hook that
 /// tells the model something and lets it have one more turn.
 #[derive(Clone, Copy, Debug)]
 pub enum Pause {
     /// Its hook's answer to `event` ends the run.
-    Answer { event: &'static str, answer: fn(&str) -> String, ask: fn(&str) -> String },
+    Answer { event: &'static str, answer: Answer, ask: Answer },
     /// Its hook's answer to `event` refuses the tool; then SIGINT ends the run at that boundary.
-    AnswerThenInterrupt { event: &'static str, answer: fn(&str) -> String, ask: fn(&str) -> String },
+    AnswerThenInterrupt { event: &'static str, answer: Answer, ask: Answer },
     /// It has no hook: SIGINT as soon as no tool call is open.
     Interrupt,
 }
@@ -70,7 +73,7 @@ pub enum Pause {
 impl Pause {
     /// The answers of the hook of `event` when a pause is wanted: the one that stops the agent, and
     /// the one that asks it something first.
-    pub fn answers(self, event: &str) -> Option<(fn(&str) -> String, fn(&str) -> String)> {
+    pub fn answers(self, event: &str) -> Option<(Answer, Answer)> {
         match self {
             Self::Answer { event: at, answer, ask }
             | Self::AnswerThenInterrupt { event: at, answer, ask } => {

@@ -118,7 +118,7 @@ fn open_hub() -> Result<Hub> {
 /// The exit code of a drive's end.
 fn code_of(end: &End) -> u8 {
     match end {
-        End::Done | End::Over(_) => 0,
+        End::Done | End::NotStarted | End::Over(_) => 0,
         End::Asks { .. } | End::Killed => 1,
         End::Exhausted { .. } => 6,
     }

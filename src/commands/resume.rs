@@ -18,8 +18,11 @@ pub(super) fn run(args: &Resume) -> Result<u8> {
     for agent in &agents {
         hub.seat(agent)?;
     }
-    let options =
-        Options { unsandboxed_shell: args.unsandboxed_shell, accept_config: args.accept_config };
+    let options = Options {
+        unsandboxed_shell: args.unsandboxed_shell,
+        accept_config: args.accept_config,
+        no_launch: false,
+    };
     let mut report = progress::tell;
     let mut driver = Driver::take(&hub, &id, "resume", options, &mut report)?;
     if !agents.is_empty() {

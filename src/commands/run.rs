@@ -14,8 +14,14 @@ use serde_json::json;
 pub(super) fn run(args: &Run) -> Result<u8> {
     let hub = open_hub()?;
     let task = task(&hub, args)?;
-    let options = Options { unsandboxed_shell: args.unsandboxed_shell, accept_config: false };
-    someone_can_start(&hub, &task, options.unsandboxed_shell)?;
+    let options = Options {
+        unsandboxed_shell: args.unsandboxed_shell,
+        no_launch: args.no_launch,
+        ..Options::default()
+    };
+    if !options.no_launch {
+        someone_can_start(&hub, &task, options.unsandboxed_shell)?;
+    }
     if hub.repo.has_changes()? {
         out::say(
             "relay: your uncommitted changes stay where they are: the task starts from the last commit",
@@ -32,15 +38,13 @@ pub(super) fn tell_end(driver: &Driver<'_>, end: &End, as_json: bool) -> Result<
     let session: &Session = driver.session();
     progress::tell_end(end, session);
     if as_json {
-        let (word, resets_at, detail, open_items) = match end {
-            End::Done => ("done", None, None, Vec::new()),
-            End::Asks { detail, open_items } => ("asks", None, detail.clone(), open_items.clone()),
-            End::Killed => ("killed", None, None, Vec::new()),
-            End::Exhausted { resets_at } => ("exhausted", *resets_at, None, Vec::new()),
-            End::Over(_) => ("over", None, None, Vec::new()),
+        let (resets_at, detail, open_items) = match end {
+            End::Asks { detail, open_items } => (None, detail.clone(), open_items.clone()),
+            End::Exhausted { resets_at } => (*resets_at, None, Vec::new()),
+            End::Done | End::Killed | End::NotStarted | End::Over(_) => (None, None, Vec::new()),
         };
         let value = json!({
-            "sessionId": session.session_id, "end": word, "state": session.state,
+            "sessionId": session.session_id, "end": end.word(), "state": session.state,
             "leg": session.leg, "branch": session.workplace.branch,
             "worktree": driver.worktree(), "resetsAt": resets_at, "detail": detail,
             "openItems": open_items,

@@ -16,6 +16,7 @@ pub mod objects;
 pub mod read;
 pub mod refs;
 pub mod run;
+mod scratch;
 pub mod snapshot;
 mod submodules;
 mod survey;

@@ -44,7 +44,8 @@ pub fn rests(session: &Session, agent: &AgentName, now: Timestamp) -> bool {
     let spent = is_spent(session, agent, now);
     let gives = giver(session) == Some(agent);
     let asked = match &session.breach {
-        Some(breach) => breach.reason == BreachReason::Request,
+        // Of a single agent it was only saved, to go on later.
+        Some(breach) => breach.reason == BreachReason::Request && session.agents.len() > 1,
         // Still RUNNING: the receiver is being looked for before the giver is stopped.
         None => session.state == State::Running,
     };
@@ -55,11 +56,17 @@ pub fn rests(session: &Session, agent: &AgentName, now: Timestamp) -> bool {
 /// Whether the window of `agent` is used up at `now`, as far as the session knows. Where nobody told
 /// until when, it is after a while no longer known.
 fn is_spent(session: &Session, agent: &AgentName, now: Timestamp) -> bool {
-    session.dispatches.iter().filter(|dispatch| dispatch.agent == *agent).any(|dispatch| {
-        let lately = |seen: Timestamp| (0..UNKNOWN_LIMIT_S).contains(&(now.0 - seen.0));
-        dispatch.resets_at.is_some_and(|reset| reset > now)
-            || dispatch.limit_seen_at.is_some_and(lately) && wish(session) != Some(agent)
-    })
+    let lately = |seen: Timestamp| (0..UNKNOWN_LIMIT_S).contains(&(now.0 - seen.0));
+    let mut own = session.dispatches.iter().filter(|dispatch| dispatch.agent == *agent);
+    reset_of(session, agent, now).is_some()
+        || wish(session) != Some(agent)
+            && own.any(|dispatch| dispatch.limit_seen_at.is_some_and(lately))
+}
+
+/// Until when the window of `agent` is used up at `now`, where that is known.
+pub fn reset_of(session: &Session, agent: &AgentName, now: Timestamp) -> Option<Timestamp> {
+    let own = session.dispatches.iter().filter(|dispatch| dispatch.agent == *agent);
+    own.filter_map(|dispatch| dispatch.resets_at).filter(|reset| *reset > now).max()
 }
 
 /// When the first window opens again that the session knows to be used up at `now`.
@@ -193,6 +200,7 @@ mod tests {
             by: "user".into(),
             at: NOW,
             force: false,
+            no_launch: false,
         });
         assert_eq!(asked(&session), "a c");
     }

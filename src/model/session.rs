@@ -143,6 +143,9 @@ pub struct Request {
     /// Go on even if the receiver looks unable, or the agent cannot be asked first.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub force: bool,
+    /// Save and sign, and start nobody.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub no_launch: bool,
 }
 
 /// Why the session is being handed over.

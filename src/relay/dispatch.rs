@@ -33,6 +33,9 @@ impl Driver<'_> {
         if self.is_interrupted() {
             return Ok(Some(End::Killed));
         }
+        if self.options.no_launch {
+            return Ok(Some(End::NotStarted));
+        }
         if let Some(detail) = self.goes_in_circles() {
             return Ok(Some(End::Asks { detail: Some(detail), open_items: Vec::new() }));
         }

@@ -41,7 +41,7 @@ impl Driver<'_> {
 
     /// Makes what a session needs and does not have yet: branch, worktree, private folder. The
     /// session's ref comes first, so that a killed `start` is rolled forward from here.
-    pub(super) fn make_ground(&mut self) -> Result<()> {
+    pub fn make_ground(&mut self) -> Result<()> {
         let session = self.session().clone();
         if session.state.is_end() {
             return Ok(());

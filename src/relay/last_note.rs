@@ -112,8 +112,7 @@ fn is_record(payload: &[u8]) -> bool {
         _ => return false,
     };
     words.split("relay").skip(1).any(|rest| {
-        rest.trim_start_matches(['\'', '"']).trim_start().split_whitespace().next()
-            == Some("record")
+        rest.trim_start_matches(['\'', '"']).split_whitespace().next() == Some("record")
     })
 }
 

@@ -8,6 +8,7 @@ pub mod ask;
 mod circle;
 mod clean;
 mod dispatch;
+pub mod dry_run;
 pub mod finish;
 mod ground;
 pub mod hooks;
@@ -68,10 +69,26 @@ pub enum End {
     Asks { detail: Option<String>, open_items: Vec<String> },
     /// The user ended the agent.
     Killed,
+    /// The work is saved and signed, and nobody is to be started.
+    NotStarted,
     /// Nobody is left; the earliest known reset.
     Exhausted { resets_at: Option<Timestamp> },
     /// The session is over.
     Over(State),
+}
+
+impl End {
+    /// What a script compares.
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Asks { .. } => "asks",
+            Self::Killed => "killed",
+            Self::NotStarted => "notStarted",
+            Self::Exhausted { .. } => "exhausted",
+            Self::Over(_) => "over",
+        }
+    }
 }
 
 /// Everything a repository brings to a relay.
@@ -111,6 +128,8 @@ impl Hub {
 pub struct Options {
     pub unsandboxed_shell: bool,
     pub accept_config: bool,
+    /// Save, sign, and start nobody.
+    pub no_launch: bool,
 }
 
 /// The one command that may move a session on.
@@ -161,6 +180,9 @@ impl<'a> Driver<'a> {
         })?;
         // After the lock: what is loaded now cannot be moved by anybody else.
         let stored = hub.load(session)?;
+        if ask::is_inside(&stored.session) {
+            return Err(agent_may_not());
+        }
         store::audit::chain(&hub.repo, &hub.trust, &stored)?;
         Self::with(hub, stored, held, actor, options, report)
     }
@@ -250,6 +272,7 @@ impl<'a> Driver<'a> {
             by: "user".to_owned(),
             at: clock::now(),
             force: false,
+            no_launch: false,
         };
         let offset = session.inbox_offset;
         let facts = Vec::new();
@@ -271,6 +294,7 @@ impl<'a> Driver<'a> {
         let Some(end) = session.leg_end.clone() else { return Ok(Some(End::Killed)) };
         let request = session.request.clone();
         self.circle.asked(request.as_ref());
+        self.options.no_launch |= request.as_ref().is_some_and(|request| request.no_launch);
         let session = self.session();
         let breach = match (&request, breach_of(&end)) {
             (Some(request), _) => Breach {
@@ -353,11 +377,15 @@ impl<'a> Driver<'a> {
 /// An agent may ask, and never drives: agents it started would be out of its own driver's reach.
 pub fn not_in_a_leg() -> Result<()> {
     match ask::own_leg() {
-        Some(_) => Err(Fault::refused("an agent of a relay may not drive one")
-            .hint("git relay record, or git relay handoff")
-            .into()),
+        Some(_) => Err(agent_may_not()),
         None => Ok(()),
     }
+}
+
+fn agent_may_not() -> anyhow::Error {
+    Fault::refused("an agent of a relay may not drive one")
+        .hint("git relay record, or git relay handoff")
+        .into()
 }
 
 /// Why a leg that ended this way is handed over, if it is.

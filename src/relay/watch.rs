@@ -241,7 +241,8 @@ impl Driver<'_> {
             return Ok(false);
         };
         // The receiver is looked at while the giver still works: without one the giver goes on.
-        let forced = self.session().request.as_ref().is_some_and(|request| request.force);
+        let request = self.session().request.as_ref();
+        let forced = request.is_some_and(|request| request.force || request.no_launch);
         if self.put_off_until.is_some_and(|until| Instant::now() < until) {
             return Ok(false);
         }
@@ -254,7 +255,9 @@ impl Driver<'_> {
             return Ok(false);
         }
         let readings = watch.leg.readings.clone();
-        self.circle.asked(self.stored.session.request.as_ref());
+        let request = self.stored.session.request.as_ref();
+        self.options.no_launch |= request.is_some_and(|request| request.no_launch);
+        self.circle.asked(request);
         self.step(&Event::Observed { readings, safe_point: None }, None)?;
         self.step(&Event::Breached(breach), None)?;
         Ok(true)

@@ -119,6 +119,9 @@ pub fn tell_end(end: &End, session: &Session) {
             "relay: the agent was ended. Go on: git relay resume {id}; hand on: git relay handoff --session {id}; \
              give up: git relay abort {id}"
         )),
+        End::NotStarted => out::say(format!(
+            "relay: the work is saved and nobody is started. Go on, whenever it suits: git relay resume {id}"
+        )),
         End::Exhausted { resets_at } => {
             out::say("relay: no agent is left that could go on. The work is safe.");
             match resets_at {

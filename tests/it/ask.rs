@@ -1,6 +1,8 @@
 //! Asking and looking: what is said of a session, who may ask for a hand-over and from where, and
 //! what a driver does with it.
 
+mod handoff;
+
 use super::support::{World, scripted};
 use serde_json::{Value, json};
 
