@@ -15,4 +15,5 @@ mod it {
     mod tamper;
     mod tidy;
     mod vectors;
+    mod wip;
 }

@@ -7,11 +7,11 @@ use crate::host::{clock, lock, process};
 use crate::model::canon;
 use crate::model::fsm::Event;
 use crate::model::inbox::Says;
-use crate::model::names::{AgentName, SessionId};
+use crate::model::names::{AgentName, Oid, SessionId};
 use crate::model::receivers;
 use crate::model::session::{Breach, BreachReason, DeclaredKind, Session, State};
 use crate::relay::{Driver, End, Hub, Options, Progress, ask, start};
-use crate::store::{self, keys};
+use crate::store::{self, Stored, keys};
 use crate::ui::{out, progress};
 use anyhow::{Context, Result};
 use serde_json::json;
@@ -54,9 +54,10 @@ pub(super) fn run(args: &Handoff) -> Result<u8> {
         Ok(driver) => driver,
         Err(error) if kind_of(&error) == Kind::Raced => {
             is_consented(&session, to.as_ref())?;
+            let before = hub.load(&id)?.tip;
             append(&inbox, args, to, None)?;
             out::say("relay: the driver of this session has been asked; this is what it does:");
-            return watch(&hub, &id, args, session.leg);
+            return watch(&hub, &id, args, session.leg, before);
         }
         Err(error) => return Err(error),
     };
@@ -198,17 +199,13 @@ fn append(inbox: &Path, args: &Handoff, to: Option<AgentName>, by: Option<String
 }
 
 /// Shows the steps another command takes until the next agent has taken over.
-fn watch(hub: &Hub, id: &SessionId, args: &Handoff, leg: u32) -> Result<u8> {
+fn watch(hub: &Hub, id: &SessionId, args: &Handoff, leg: u32, mut seen: Oid) -> Result<u8> {
     let began = Instant::now();
-    let mut seen = None;
     loop {
         let driven = lock::is_held(&hub.lock_path(id));
         let stored = hub.load(id)?;
-        if seen.as_ref() != Some(&stored.tip) {
-            let event = store::event_of(&hub.repo, &stored.tip)?;
-            progress::tell(Progress::Step { event, session: Box::new(stored.session.clone()) });
-            seen = Some(stored.tip);
-        }
+        tell_since(hub, &stored, &seen)?;
+        seen = stored.tip;
         let session = stored.session;
         let taken = session.leg > leg && session.state == State::Running;
         let saved = args.no_launch && !driven && session.state == State::EnvelopeBuilt;
@@ -227,6 +224,23 @@ fn watch(hub: &Hub, id: &SessionId, args: &Handoff, leg: u32) -> Result<u8> {
         tell_json(args, &session, "asked", None)?;
         return Ok(code);
     }
+}
+
+/// Tells every step after `seen`.
+fn tell_since(hub: &Hub, stored: &Stored, seen: &Oid) -> Result<()> {
+    let id = &stored.session.session_id;
+    let mut steps = Vec::new();
+    let mut at = stored.tip.clone();
+    while at != *seen {
+        let commit = hub.repo.read_commit(&at)?;
+        let session = Box::new(store::load_at(&hub.repo, &hub.trust, id, &at)?);
+        steps
+            .push(Progress::Step { event: store::event_word(&commit.message).to_owned(), session });
+        let Some(parent) = commit.parents.first().cloned() else { break };
+        at = parent;
+    }
+    steps.into_iter().rev().for_each(progress::tell);
+    Ok(())
 }
 
 /// What was done, by whom the session goes on, and how driving ended if it was driven here.

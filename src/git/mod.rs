@@ -11,6 +11,7 @@ pub mod finish;
 pub mod guard;
 mod index;
 mod lock;
+mod mend;
 mod notes;
 pub mod objects;
 pub mod read;
@@ -21,6 +22,7 @@ pub mod snapshot;
 mod submodules;
 mod survey;
 mod survey_by_git;
+mod wip;
 pub mod worktree;
 
 pub use objects::Commit;

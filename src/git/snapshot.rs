@@ -65,11 +65,27 @@ impl Repository {
         time: i64,
         earlier: Option<&Oid>,
     ) -> Result<Snapshot> {
+        let (snapshot, index) = self.take(self.read_index()?, caps, message, time, earlier)?;
+        if snapshot.in_progress.is_none() && self.git_dir != self.common_dir {
+            self.prepare_index(&index, &snapshot.tree)?;
+        }
+        Ok(snapshot)
+    }
+
+    /// Captures what differs from HEAD, looked for through `index`; gives that index again, as it
+    /// would be of the snapshot's tree.
+    pub(super) fn take(
+        &self,
+        index: gix::index::File,
+        caps: &Caps,
+        message: &str,
+        time: i64,
+        earlier: Option<&Oid>,
+    ) -> Result<(Snapshot, gix::index::File)> {
         let began = SystemTime::now();
         let branch = worktree::branch_of(&self.git_dir)?;
         let head = self.ground(branch.as_deref())?;
         let head_tree = self.tree_at(&head)?;
-        let index = self.read_index()?;
         let mut found = self.survey(&index, head_tree.id)?;
         self.apply_caps(&mut found, caps);
         let captured = self.capture(&mut found, &index)?;
@@ -111,19 +127,10 @@ impl Repository {
                 (self.write_commit(&tree, &parents, message, time)?, head)
             }
         };
-        if in_progress.is_none() && self.git_dir != self.common_dir {
-            let new = self.index_after(index, &found, &captured, began);
-            self.prepare_index(&new, &tree)?;
-        }
-        Ok(Snapshot {
-            commit,
-            tree,
-            parent,
-            staged,
-            in_progress,
-            changed: edits.len(),
-            not_captured: shortened(found.missed),
-        })
+        let index = self.index_after(index, &found, &captured, began);
+        let not_captured = shortened(found.missed);
+        let changed = edits.len();
+        Ok((Snapshot { commit, tree, parent, staged, in_progress, not_captured, changed }, index))
     }
 
     /// The commit to build on: what is checked out, or the session's own branch where that has no

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 /// In the git dir of a worktree we made, with the name of its branch: only such a one do we ever
 /// remove.
-const MARK: &str = "relay-worktree";
+pub(super) const MARK: &str = "relay-worktree";
 /// What git writes into `locked` while it is still making a worktree.
 const INITIALIZING: &[u8] = b"initializing";
 /// Set for the git that makes a worktree, and for its children, to the worktree's path.

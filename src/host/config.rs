@@ -34,6 +34,7 @@ struct OwnFile {
     pause_deadline_s: Option<u64>,
     start_deadline_s: Option<u64>,
     receipt_deadline_s: Option<u64>,
+    wip_interval_s: Option<u64>,
     /// Only in the user's file: it arms the repository's own hooks and servers.
     trust_folder: Option<bool>,
     /// Only in the user's file: it names programs to run.
@@ -120,6 +121,8 @@ pub struct Settings {
     pub pause_deadline: Duration,
     pub start_deadline: Duration,
     pub receipt_deadline: Duration,
+    /// How often the work in progress is saved, at most.
+    pub wip_interval: Duration,
     pub trust_folder: bool,
     pub agent_tables: BTreeMap<AgentName, AgentTable>,
 }
@@ -181,6 +184,7 @@ pub fn load(common_dir: &Path, main_work_tree: Option<&Path>) -> Result<Settings
         pause_deadline: seconds(clone.pause_deadline_s, user.pause_deadline_s, 90)?,
         start_deadline: seconds(clone.start_deadline_s, user.start_deadline_s, 60)?,
         receipt_deadline: seconds(clone.receipt_deadline_s, user.receipt_deadline_s, 180)?,
+        wip_interval: seconds(clone.wip_interval_s, user.wip_interval_s, 60)?,
         trust_folder: user.trust_folder.unwrap_or(false),
         agent_tables: user
             .agent

@@ -33,6 +33,11 @@ impl Hub {
         let found = ask::unfolded(&ask::inbox_path(self, &session), session.inbox_offset)?;
         let (facts, _) = ask::facts(&session, &found.lines);
         session.declared.extend(facts);
+        if !self.worktree(&session).join(".git").exists() {
+            return Err(Fault::refused(format!("the session worktree of '{id}' is gone"))
+                .hint(format!("git relay resume {id}"))
+                .into());
+        }
         self.is_as_launched(&session)?;
         let folder = tempfile::Builder::new().prefix("relay-dry-run-").tempdir()?;
         let git_dir = self.git_dir(&session);
@@ -62,7 +67,7 @@ impl Hub {
     }
 
     /// Nothing of git's may run here if the agent has rewritten its configuration.
-    fn is_as_launched(&self, session: &Session) -> Result<()> {
+    pub(super) fn is_as_launched(&self, session: &Session) -> Result<()> {
         let Some(expected) = &session.guard else { return Ok(()) };
         let git_dir = self.git_dir(session);
         let facts = guard::guard_facts(self.repo.common_dir(), &git_dir, &self.worktree(session))?;

@@ -49,17 +49,12 @@ impl Driver<'_> {
         files::make_folder(&self.hub.folder(&session.session_id))?;
         let worktree = self.worktree();
         // Until an agent was to be started it may be half made, whatever is there.
+        if session.leg > 0 {
+            return self.mend_worktree();
+        }
         let is_there = self.git_dir().join("HEAD").exists() && worktree.join(".git").exists();
         if session.dispatch.is_some() && is_there {
             return Ok(());
-        }
-        if session.leg > 0 {
-            return Err(Fault::refused(format!(
-                "the session worktree '{}' is gone",
-                worktree.display()
-            ))
-            .hint(format!("git worktree repair, or git relay abort {}", session.session_id))
-            .into());
         }
         let workplace = &session.workplace;
         self.hub.repo.add_worktree(&worktree, &workplace.branch, &workplace.base_commit)?;
@@ -143,10 +138,16 @@ impl Driver<'_> {
         Ok(())
     }
 
+    /// [`Driver::compare_guard`], in a worktree that is there.
+    pub(super) fn check_guard(&mut self) -> Result<()> {
+        self.mend_worktree()?;
+        self.compare_guard()
+    }
+
     /// Compares the git configuration with what it was when the agent was started; called before
     /// the first git program runs after a leg, since a rewritten configuration would run the
     /// agent's code with our hands.
-    pub(super) fn check_guard(&mut self) -> Result<()> {
+    pub(super) fn compare_guard(&mut self) -> Result<()> {
         let Some(expected) = self.session().guard.clone() else { return Ok(()) };
         self.tell_silenced()?;
         let facts = self.guard_facts()?;

@@ -15,10 +15,12 @@ pub mod hooks;
 mod inbox;
 pub mod last_note;
 mod leg;
+mod mend;
 mod pause;
 mod seal;
 pub mod start;
 mod watch;
+mod wip;
 
 pub use dispatch::render;
 
@@ -29,7 +31,9 @@ use crate::host::config::Settings;
 use crate::host::{clock, lock};
 use crate::model::fsm::{self, Effect, Event};
 use crate::model::names::{AgentName, SessionId};
-use crate::model::session::{Breach, BreachReason, LegEnd, Outcome, Request, Session, State};
+use crate::model::session::{
+    Breach, BreachReason, LegEnd, NotCaptured, Outcome, Request, Session, State,
+};
 use crate::model::sign::{GIT_NAMESPACE, SigningKey};
 use crate::model::time::Timestamp;
 use crate::model::trust::Trust;
@@ -151,6 +155,9 @@ pub struct Driver<'a> {
     told: Vec<String>,
     /// Hand-overs in a row that agents asked for and that changed nothing.
     circle: circle::Circle,
+    wip: wip::Wip,
+    /// What of the session's was lost in this drive: for the next contract.
+    lost: Vec<NotCaptured>,
     /// Until when a hand-over is put off for want of a receiver.
     put_off_until: Option<Instant>,
     /// Set by SIGINT, SIGTERM and SIGHUP: the user wants the agent ended.
@@ -219,6 +226,8 @@ impl<'a> Driver<'a> {
             spent: Vec::new(),
             told: Vec::new(),
             circle: circle::Circle::default(),
+            wip: wip::Wip::default(),
+            lost: Vec::new(),
             put_off_until: None,
             interrupted,
             _lock: held,
@@ -348,6 +357,7 @@ impl<'a> Driver<'a> {
     fn remember(&mut self, event: &Event) {
         match event {
             Event::Received => self.tried.clear(),
+            Event::Snapshotted { .. } => self.lost.clear(),
             // A receipt clears `tried`, so an agent that fails after it would be started for ever.
             Event::Breached(breach) if breach.reason != BreachReason::Request => {
                 let agent = self.session().agent().cloned();

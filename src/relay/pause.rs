@@ -10,7 +10,7 @@ use crate::host::config::Secrets;
 use crate::host::{clock, files};
 use crate::model::fsm::Event;
 use crate::model::inbox::{Line, Says};
-use crate::model::names::Nonce;
+use crate::model::names::{Nonce, Oid};
 use crate::model::session::{Outcome, SafePoint, Snapshot};
 use crate::model::{redact, screen};
 use anyhow::{Context, Result};
@@ -133,6 +133,7 @@ impl Driver<'_> {
             let branch = branch_ref(&session.workplace.branch);
             repo.move_branch(&branch, &taken.parent, &taken.commit)?;
         }
+        self.settle_wip(&taken.commit)?;
         if let Some(operation) = &taken.in_progress {
             self.notice(format!("a {operation} is in progress: the branch was not moved"));
         }
@@ -166,6 +167,7 @@ impl Driver<'_> {
             format!("relay: snapshot of session {}, leg {}", session.session_id, session.leg);
         let held = repo.read_ref(holder)?;
         let mut taken = repo.take_snapshot(&Caps::default(), &subject, now, held.as_ref())?;
+        taken.not_captured.extend(self.lost.iter().cloned());
         for lost in &mut taken.not_captured {
             lost.what = words(&lost.what);
         }
@@ -199,36 +201,13 @@ impl Driver<'_> {
 
     /// A secret in the work tree is the user's: it is named, and refused where the user said so.
     fn warn_of_secrets(&mut self, repo: &Repository, snapshot: &Taken) -> Result<()> {
-        let base = &self.session().workplace.base_commit.clone();
-        let mut named = 0;
-        for (path, blob) in repo.changed_blobs(base, &snapshot.commit)? {
-            let path = screen::line(&String::from_utf8_lossy(&path));
-            if repo.blob_size(&blob)? > SCANNED_FILE_BYTES_MOST {
-                self.notice(format!("too large to look for secrets in: '{path}'"));
-                continue;
-            }
-            let bytes = repo.read_blob(&blob)?;
-            let found = redact::find_in_bytes(&bytes);
-            if found.is_empty() {
-                continue;
-            }
-            named += 1;
-            if named <= FILES_NAMED_MOST {
-                let mut words: Vec<String> = found
-                    .iter()
-                    .take(SECRETS_NAMED_MOST)
-                    .map(|(kind, line)| format!("{kind} in line {line}"))
-                    .collect();
-                if found.len() > SECRETS_NAMED_MOST {
-                    words.push(format!("and {} more", found.len() - SECRETS_NAMED_MOST));
-                }
-                self.notice(format!("secret in the work tree: '{path}': {}", words.join(", ")));
-            }
+        let base = self.session().workplace.base_commit.clone();
+        let found = self.secrets_in(repo, &base, &snapshot.commit)?;
+        let any = !found.is_empty();
+        for words in found {
+            self.notice(words);
         }
-        if named > FILES_NAMED_MOST {
-            self.notice(format!("and in {} more files", named - FILES_NAMED_MOST));
-        }
-        if named > 0 && self.hub.settings.secrets == Secrets::Refuse {
+        if any && self.hub.settings.secrets == Secrets::Refuse {
             let id = &self.session().session_id;
             return Err(Fault::refused(
                 "there are secrets in the work tree, and secrets = \"refuse\"",
@@ -237,6 +216,43 @@ impl Driver<'_> {
             .into());
         }
         Ok(())
+    }
+
+    /// A line for each file with secrets that differs between two commits.
+    pub(super) fn secrets_in(
+        &mut self,
+        repo: &Repository,
+        since: &Oid,
+        commit: &Oid,
+    ) -> Result<Vec<String>> {
+        let mut lines = Vec::new();
+        for (path, blob) in repo.changed_blobs(since, commit)? {
+            let path = screen::line(&String::from_utf8_lossy(&path));
+            if repo.blob_size(&blob)? > SCANNED_FILE_BYTES_MOST {
+                self.notice_once(format!("too large to look for secrets in: '{path}'"));
+                continue;
+            }
+            let bytes = repo.read_blob(&blob)?;
+            let found = redact::find_in_bytes(&bytes);
+            if found.is_empty() {
+                continue;
+            }
+            let mut words: Vec<String> = found
+                .iter()
+                .take(SECRETS_NAMED_MOST)
+                .map(|(kind, line)| format!("{kind} in line {line}"))
+                .collect();
+            if found.len() > SECRETS_NAMED_MOST {
+                words.push(format!("and {} more", found.len() - SECRETS_NAMED_MOST));
+            }
+            lines.push(format!("secret in the work tree: '{path}': {}", words.join(", ")));
+        }
+        if lines.len() > FILES_NAMED_MOST {
+            let more = lines.len() - FILES_NAMED_MOST;
+            lines.truncate(FILES_NAMED_MOST);
+            lines.push(format!("and in {more} more files"));
+        }
+        Ok(lines)
     }
 }
 

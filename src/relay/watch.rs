@@ -188,6 +188,7 @@ impl Driver<'_> {
                     if self.wants_pause(&mut watch)? {
                         return Ok(());
                     }
+                    self.keep_wip(&watch);
                 }
                 _ => {
                     if self.is_overdue(&watch, began) {

@@ -10,6 +10,7 @@ mod objects;
 mod places;
 mod refs;
 mod snapshot;
+mod wip;
 
 use git_relay::git::{Caps, Durability, Repository, Snapshot};
 use git_relay::model::names::Oid;
