@@ -35,11 +35,15 @@ pub(super) fn run(args: &Record) -> Result<u8> {
     append(&ask::inbox_path(&hub, &session), &facts, by.clone())?;
     if by.is_none() && !lock::is_held(&hub.lock_path(&id)) {
         let mut silent = |_| {};
-        match Driver::take(&hub, &id, "record", Options::default(), &mut silent) {
-            Ok(mut driver) => driver.fold()?,
+        let fold = Driver::take(&hub, &id, "record", Options::default(), &mut silent);
+        match fold.and_then(|mut driver| driver.fold()) {
             // Somebody was faster; the line is in the inbox, and the next driver folds it.
             Err(error) if kind_of(&error) == Kind::Raced => {}
-            Err(error) => return Err(error),
+            // It is stated all the same: said again it would be stated twice.
+            Err(error) if kind_of(&error) == Kind::Environment => {
+                out::say(format!("it is not signed yet: {error:#}"));
+            }
+            done => done?,
         }
     }
     out::say(format!("recorded {} in session {id}", plural(facts.len())));

@@ -68,23 +68,6 @@ impl Repository {
         Self::from_gix(open_gix(&git_dir)?, work_dir.as_deref())
     }
 
-    /// Opens the session worktree at `work_tree` through the git dir that the repository keeps for
-    /// it, without asking the worktree's own `.git` file: an agent may have rewritten that.
-    pub fn open_worktree(common_dir: &Path, work_tree: &Path) -> Result<Self> {
-        let Some(git_dir) = worktree::git_dir_of(common_dir, work_tree)? else {
-            bail!(
-                Fault::refused(format!(
-                    "`{}` is no worktree of this repository",
-                    work_tree.display()
-                ))
-                .hint(
-                    "git worktree list shows those it has; git worktree repair mends a moved one"
-                )
-            );
-        };
-        Self::open_pinned(common_dir, &git_dir, work_tree)
-    }
-
     /// Opens by three paths recorded earlier; refuses when the git dir no longer belongs to that
     /// common dir.
     pub fn open_pinned(common_dir: &Path, git_dir: &Path, work_tree: &Path) -> Result<Self> {

@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal};
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -210,9 +210,4 @@ pub fn run(
             anyhow::bail!("'{program}' did not end within {} s", patience.as_secs())
         }
     }
-}
-
-/// The folder `/proc/<pid>/cwd` points to.
-pub fn folder_of(pid: u32) -> Option<PathBuf> {
-    fs::read_link(format!("/proc/{pid}/cwd")).ok()
 }

@@ -3,6 +3,7 @@
 use super::{TASK, half_then_idle, second_half, starts_are, was_paused_in_time};
 use crate::it::support::real::{Cast, RELAY, Stage, say, shell, then};
 use serde_json::{Value, json};
+use std::fs;
 
 /// What stands in the question for the last note.
 const ASKED: &str = "this is your last turn";
@@ -24,7 +25,17 @@ fn an_agent_is_asked_once_for_its_last_note_before_it_is_paused() {
         let jobs = (half_then(&answer), json!(second_half()));
         let (claude, codex) = if giver == "claude" { jobs } else { (jobs.1, jobs.0) };
         let stage = Stage::new(&Cast { agents: &[giver, receiver], claude, codex, third: None });
-        stage.relay(&["run", TASK]).exits(0);
+        // And its work in progress is saved at every safe point meanwhile.
+        let config = stage.world.home.join(".config/git-relay/config.toml");
+        let text = fs::read_to_string(&config).unwrap();
+        fs::write(&config, format!("wip_interval_s = 0\n{text}")).unwrap();
+        let did = stage.relay(&["run", TASK]).exits(0);
+        assert!(!did.stderr.contains("no snapshot of the work in progress"), "{}", did.stderr);
+        stage.world.git(&[
+            "cat-file",
+            "-e",
+            &format!("refs/relay/snapshots/{}/wip", stage.world.session()),
+        ]);
         let (gave, took) = match giver {
             "claude" => (&stage.claude, &stage.codex),
             _ => (&stage.codex, &stage.claude),
