@@ -31,7 +31,7 @@ impl Driver<'_> {
             return Ok(());
         }
         let process = self.session().dispatch.as_ref().and_then(|dispatch| dispatch.process);
-        if self.session().leg_end.is_none() && process.is_some_and(process::is_alive) {
+        if process.is_some_and(process::is_alive) {
             // Its own driver will see the end of it.
             return Ok(());
         }

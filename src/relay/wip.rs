@@ -54,6 +54,10 @@ impl Driver<'_> {
         self.hub.is_as_launched(self.session())?;
         let session = self.session().clone();
         let repo = self.worktree_repo()?;
+        let pointer = self.worktree().join(".git");
+        if !pointer.exists() {
+            return Ok(());
+        }
         let name = wip_ref(&session.session_id);
         let held = repo.read_ref(&name)?;
         let cache = self.hub.folder(&session.session_id).join(CACHE_FILE);
@@ -63,7 +67,8 @@ impl Driver<'_> {
         );
         let base = &session.workplace.base_commit;
         let taken = repo.take_wip(&cache, &message, clock::now().0, held.as_ref(), base)?;
-        if held.as_ref() == Some(&taken.commit) {
+        // A tree that is being deleted is no work in progress: the one before is what is wanted.
+        if held.as_ref() == Some(&taken.commit) || !pointer.exists() {
             return Ok(());
         }
         // What the one before holds was looked at then.

@@ -94,12 +94,11 @@ fn without_newer_work_it_comes_back_from_its_branch_and_the_loss_is_said() {
 
 #[test]
 fn an_agent_that_deletes_its_own_worktree_costs_the_last_moment_only() {
-    let first =
-        WORKS.replace("echo 'asks which one?'", "rm -rf \"$PWD\"; echo 'limit enough'; exit 1");
+    let first = WORKS
+        .replace("echo 'asks which one?'", "rm -rf \"$PWD\"; sleep 1; echo 'limit enough'; exit 1");
     let world = world(0, &first);
     world.relay(&["run", "A task"]).exits(0).says("second took over");
-    // It was at work while the worktree went: what was still whole was saved.
-    assert!(world.home.join("found").exists());
+    assert_eq!(read(&world, "found/half.txt"), "half\n", "an empty tree is no work in progress");
     let tip = world.git(&["log", "--format=%s", &format!("relay/{}", world.session())]);
     assert!(tip.contains("Add committed.txt"), "{tip}");
     world.relay(&["verify"]).exits(0);
