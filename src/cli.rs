@@ -54,14 +54,19 @@ pub struct Setup {
     pub remove: bool,
 }
 
-/// Make this repository ready: key, trust, hooks folder, order of agents
+/// Make this repository ready: key, trust, hooks, order of agents
 ///
-/// Safe to repeat. Changes nothing that it did not make: no hook and no setting of yours.
+/// Safe to repeat. No setting of git's is changed. The repository's own post-commit hook gets a
+/// marked block at its end, which notes commits that you make in a session's worktree; where
+/// another tool keeps the hooks, you are told the line to add.
 #[derive(Debug, Args)]
 pub struct Init {
     /// The agents to hand over to, in this order
     #[arg(long, value_delimiter = ',', value_name = "A,B,C")]
     pub agents: Vec<String>,
+    /// Take the block out of the repository's hook file again
+    #[arg(long, conflicts_with = "agents")]
+    pub remove_hooks: bool,
     #[arg(long, hide_short_help = true, help = "Print JSON")]
     pub json: bool,
 }

@@ -6,6 +6,7 @@ mod it {
     mod crash;
     mod docs;
     mod git;
+    mod hooks;
     mod hostile;
     mod real;
     mod relay;

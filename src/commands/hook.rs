@@ -12,7 +12,7 @@ use crate::relay::{ask, pause_file};
 use anyhow::{Context, Result};
 use std::ffi::OsString;
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 const REASON_BYTES_MOST: u64 = 4096;
 
@@ -20,11 +20,22 @@ const REASON_BYTES_MOST: u64 = 4096;
 pub fn run(mut arguments: impl Iterator<Item = OsString>) {
     let mut word = || arguments.next().and_then(|word| word.into_string().ok()).unwrap_or_default();
     let (source, event) = (word(), word());
-    // Without our variables this is not a leg of a relay.
-    let (Some(inbox), Some(folder)) = (ask::own_inbox(), env::var("GIT_RELAY_FOLDER")) else {
+    let is_git = source == "git";
+    // The dispatcher of an agent's git runs the user's hook, our block in it, and then notes the
+    // commit itself.
+    if is_git && env::var("GIT_RELAY_DISPATCHER").is_some() {
+        return;
+    }
+    // Without our variables this is no leg of a relay; a person may commit in its worktree.
+    let Some(inbox) = ask::own_inbox().or_else(|| is_git.then(inbox_here).flatten()) else {
         return;
     };
-    let folder = Path::new(&folder);
+    let Some(folder) =
+        env::var("GIT_RELAY_FOLDER").map(PathBuf::from).or_else(|| folder_of(&inbox))
+    else {
+        return;
+    };
+    let folder = folder.as_path();
     let result = match source.as_str() {
         "git" if event == "post-commit" => safe_point(&inbox),
         "git" => Ok(()),
@@ -34,6 +45,18 @@ pub fn run(mut arguments: impl Iterator<Item = OsString>) {
         let line = format!("{source} {event}: {error:#}");
         _ = files::append_line(&folder.join("hook.log"), &line);
     }
+}
+
+/// The inbox of the worktree that git runs this hook in, if it is a session's.
+fn inbox_here() -> Option<PathBuf> {
+    let git_dir = env::var("GIT_DIR").map_or_else(|| PathBuf::from(".git"), PathBuf::from);
+    Some(git_dir.join("relay-inbox")).filter(|inbox| inbox.exists())
+}
+
+/// The private folder of the session whose inbox this is.
+fn folder_of(inbox: &Path) -> Option<PathBuf> {
+    let git_dir = inbox.parent()?;
+    Some(git_dir.parent()?.parent()?.join("relay/sessions").join(git_dir.file_name()?))
 }
 
 /// A commit was made: one line, with the commit where it can be read off two small files.

@@ -5,6 +5,7 @@ use crate::agents::Seat;
 use crate::cli::Init;
 use crate::error::Fault;
 use crate::git::Repository;
+use crate::git::hook_file::Way;
 use crate::host::{clock, config, files, lock};
 use crate::model::names::AgentName;
 use crate::relay::hooks;
@@ -18,6 +19,9 @@ use std::time::Duration;
 
 pub(super) fn run(args: &Init) -> Result<u8> {
     let repo = open_repository()?;
+    if args.remove_hooks {
+        return remove_hooks(&repo);
+    }
     if repo.head_commit()?.is_none() {
         return Err(Fault::refused("this repository has no commit yet")
             .hint("git commit --allow-empty -m 'Initial commit'")
@@ -48,6 +52,10 @@ pub(super) fn run(args: &Init) -> Result<u8> {
         made.push(packed_refs);
     }
     repo.make_empty_notes_ref(clock::now().0)?;
+    let (way, is_new) = repo.install_hook(&hooks::program_link(repo.common_dir()))?;
+    if let (Way::Block(path), true) = (&way, is_new) {
+        made.push(path.clone());
+    }
     let installed: Vec<AgentName> = Seat::all(&settings)
         .into_iter()
         .filter(|seat| seat.program().is_some())
@@ -66,13 +74,36 @@ pub(super) fn run(args: &Init) -> Result<u8> {
     if args.json {
         let value = json!({
             "made": made, "installed": installed, "agents": order,
-            "publicKey": keys::load_key(&repo)?.public().fingerprint(),
+            "publicKey": keys::load_key(&repo)?.public().fingerprint(), "hook": way_json(&way),
         });
         out::json("init", &value)?;
         return Ok(0);
     }
     tell(&made, &installed, &order);
+    if let Way::ByHand { why, line, file } = &way {
+        out::say(format!("{why}. To have your own commits in a session's worktree noted,"));
+        out::say(format!("add to {file}:"));
+        out::say(format!("  {line}"));
+    }
     Ok(0)
+}
+
+/// Takes the block out of the hook file; what else `init` made is harmless without it.
+fn remove_hooks(repo: &Repository) -> Result<u8> {
+    match repo.remove_hook()? {
+        Some(path) => out::say(format!("took git relay's block out of {}", path.display())),
+        None => out::say("no hook file of this repository holds git relay's block"),
+    }
+    Ok(0)
+}
+
+fn way_json(way: &Way) -> serde_json::Value {
+    match way {
+        Way::Block(path) => json!({"file": path, "byHand": null}),
+        Way::ByHand { why, line, file } => {
+            json!({"file": file, "byHand": {"why": why, "line": line}})
+        }
+    }
 }
 
 /// Says what was made, who is here and who may receive work.

@@ -9,6 +9,7 @@ mod capture;
 pub mod changes;
 pub mod finish;
 pub mod guard;
+pub mod hook_file;
 mod index;
 mod lock;
 mod notes;

@@ -1,5 +1,5 @@
 //! The hooks folder for the agents we launch: under every hook name a dispatcher that runs the
-//! hook git would have run. No hook file of the repository is touched.
+//! hook git would have run..
 
 use crate::host::{env, files};
 use anyhow::Result;
