@@ -40,6 +40,7 @@ pub enum Command {
     Agents(Listing),
     Key(Key),
     Trust(Trust),
+    Allow(Allow),
     Demo(Demo),
     /// Entry point of all hooks
     #[command(hide = true)]
@@ -312,6 +313,18 @@ pub struct Trust {
     /// Print JSON
     #[arg(long)]
     pub json: bool,
+}
+
+/// Let the shared configuration's commands run in new session worktrees
+///
+/// The file .relay.toml comes with any clone, so the setup commands in it are not run before you
+/// have seen them. This shows them and remembers the file as it is now; after a change it has to
+/// be said again.
+#[derive(Debug, Args)]
+pub struct Allow {
+    /// Let nothing of it run any more
+    #[arg(long)]
+    pub remove: bool,
 }
 
 /// Play a whole relay with two scripted agents in a scratch repository

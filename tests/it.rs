@@ -6,6 +6,7 @@ mod it {
     mod crash;
     mod docs;
     mod git;
+    mod ground;
     mod hooks;
     mod hostile;
     mod real;

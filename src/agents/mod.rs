@@ -180,6 +180,8 @@ pub struct Order<'a> {
     pub session: &'a SessionId,
     pub nonce: &'a Nonce,
     pub worktree: &'a Path,
+    /// The session's branch, its short name.
+    pub branch: &'a str,
     /// The session worktree's own git dir.
     pub git_dir: &'a Path,
     pub common_dir: &'a Path,

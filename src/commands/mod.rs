@@ -2,6 +2,7 @@
 
 mod abort;
 mod agents;
+mod allow;
 mod demo;
 mod finish;
 mod handoff;
@@ -70,6 +71,7 @@ fn run(command: Command) -> Result<u8> {
         Command::Agents(args) => agents::run(&args),
         Command::Key(args) => key::run(&args),
         Command::Trust(args) => trust::run(&args),
+        Command::Allow(args) => allow::run(&args),
         Command::Demo(args) => demo::run(&args),
         // `main` takes hooks before clap; this is reached only by odd spellings of them.
         Command::Hook(args) => {

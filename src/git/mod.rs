@@ -10,6 +10,7 @@ pub mod changes;
 pub mod finish;
 pub mod guard;
 pub mod hook_file;
+pub mod include;
 mod index;
 mod lock;
 mod notes;

@@ -20,7 +20,7 @@ const MARK: &str = "relay-worktree";
 /// What git writes into `locked` while it is still making a worktree.
 const INITIALIZING: &[u8] = b"initializing";
 /// Set for the git that makes a worktree, and for its children, to the worktree's path.
-const MAKES_VARIABLE: &str = "GIT_RELAY_MAKES";
+pub const MAKES_VARIABLE: &str = "GIT_RELAY_MAKES";
 
 /// A worktree as git lists it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -280,7 +280,7 @@ pub(super) fn git_dir_of(common_dir: &Path, work_tree: &Path) -> Result<Option<P
 }
 
 /// Removes a folder with all in it; one that is gone already is fine.
-fn remove_all(folder: &Path) -> Result<()> {
+pub(super) fn remove_all(folder: &Path) -> Result<()> {
     match fs::remove_dir_all(folder) {
         Err(error) if error.kind() != ErrorKind::NotFound => {
             Err(error).with_context(|| format!("cannot remove `{}`", folder.display()))

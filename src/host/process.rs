@@ -212,6 +212,38 @@ pub fn run(
     }
 }
 
+/// Runs a command in a shell with its output on our standard error, and gives its exit code;
+/// `None` when a signal ended it, or when `stop` said so and it was killed.
+pub fn run_shown(
+    command: &str,
+    folder: &Path,
+    environment: &[(OsString, Option<OsString>)],
+    stop: &dyn Fn() -> bool,
+) -> Result<Option<i32>> {
+    let ours = || rustix::io::dup(rustix::stdio::stderr()).map(Stdio::from);
+    let mut shell = Command::new("sh");
+    shell.args(["-c", command]).current_dir(folder).stdin(Stdio::null());
+    shell.stdout(ours()?).stderr(ours()?);
+    for (name, value) in environment {
+        match value {
+            Some(value) => shell.env(name, value),
+            None => shell.env_remove(name),
+        };
+    }
+    let mut child = shell.spawn().context("cannot start 'sh'")?;
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status.code());
+        }
+        if stop() {
+            child.kill()?;
+            child.wait()?;
+            return Ok(None);
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
 /// The folder `/proc/<pid>/cwd` points to.
 pub fn folder_of(pid: u32) -> Option<PathBuf> {
     fs::read_link(format!("/proc/{pid}/cwd")).ok()

@@ -80,6 +80,7 @@ mod tests {
             branch: "relay/s".into(),
             base_commit: Oid::new("0".repeat(40)).unwrap(),
             base_branch: None,
+            port_base: None,
         };
         let mut session = Session::begin(SessionId::new("s").unwrap(), "t".into(), workplace, NOW);
         session.agents = ["a", "b", "c"].map(name).to_vec();

@@ -300,6 +300,27 @@ pub struct Workplace {
     /// The branch the session started from and `finish` brings the result to.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub base_branch: Option<String>,
+    /// The first of the ports that are this session's; [`PORTS_EACH`] of them.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub port_base: Option<u16>,
+}
+
+/// Ports below those that systems give out by themselves (from 32768 on Linux), in ranges.
+const PORT_FIRST: u16 = 20_000;
+pub const PORTS_EACH: u16 = 50;
+const PORT_RANGES: u16 = 250;
+
+/// A range of ports for a new session: the one its name leads to, or the next that none of
+/// `taken` has. Sessions of other clones are told apart by chance only.
+pub fn port_base(id: &SessionId, taken: &[u16]) -> u16 {
+    // FNV-1a: the same for a name everywhere.
+    let hash = id
+        .as_str()
+        .bytes()
+        .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    let first = (hash % u32::from(PORT_RANGES)) as u16;
+    let base = |step: u16| PORT_FIRST + (first + step) % PORT_RANGES * PORTS_EACH;
+    (0..PORT_RANGES).map(base).find(|base| !taken.contains(base)).unwrap_or(base(0))
 }
 
 /// The session: the whole truth about it is this record plus the chain it stands in.

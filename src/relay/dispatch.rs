@@ -134,6 +134,7 @@ impl Driver<'_> {
                 session: &self.session().session_id,
                 nonce,
                 worktree: &worktree,
+                branch: &self.session().workplace.branch,
                 git_dir: &git_dir,
                 common_dir: hub.repo.common_dir(),
                 folder: &folder,

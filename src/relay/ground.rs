@@ -63,7 +63,7 @@ impl Driver<'_> {
         }
         let workplace = &session.workplace;
         self.hub.repo.add_worktree(&worktree, &workplace.branch, &workplace.base_commit)?;
-        Ok(())
+        self.furnish()
     }
 
     /// Environment of every process of the leg `nonce`, and of nothing else.
@@ -84,12 +84,14 @@ impl Driver<'_> {
         pairs.extend(self.excludes(seat)?.map(|path| ("core.excludesFile", shown(path))));
         let mut variables = vec![
             (LEG_VARIABLE.to_owned(), nonce.to_string()),
-            ("GIT_RELAY_SESSION".to_owned(), session.to_string()),
             ("GIT_RELAY_INBOX".to_owned(), shown(self.inbox_path())),
             ("GIT_RELAY_FOLDER".to_owned(), shown(self.hub.folder(session))),
             ("GIT_RELAY_HOOKS_INDEX".to_owned(), first.to_string()),
             ("GIT_CONFIG_COUNT".to_owned(), (first + pairs.len()).to_string()),
         ];
+        for (name, value) in super::ground_up::place_variables(self.session()) {
+            variables.push((name.to_owned(), value));
+        }
         for (offset, (key, value)) in pairs.into_iter().enumerate() {
             variables.push((format!("GIT_CONFIG_KEY_{}", first + offset), key.to_owned()));
             variables.push((format!("GIT_CONFIG_VALUE_{}", first + offset), value));

@@ -9,6 +9,7 @@ mod clean;
 mod dispatch;
 pub mod finish;
 mod ground;
+mod ground_up;
 pub mod hooks;
 mod inbox;
 mod leg;

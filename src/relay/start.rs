@@ -1,15 +1,18 @@
 //! How a session begins: its signed ref first, everything else after it.
 
+use super::ground_up::taken_ports;
 use super::{Driver, Hub, Options, Progress};
 use crate::agents::{Ground, Obstacle};
 use crate::error::Fault;
+use crate::git::branch_ref;
 use crate::git::refs::SESSIONS;
 use crate::host::{clock, lock, random};
 use crate::model::names::{AgentName, Oid, SessionId};
 use crate::model::redact;
-use crate::model::session::{PermissionLevel, Session, Workplace};
+use crate::model::session::{PermissionLevel, Session, Workplace, port_base};
 use crate::store::{self, Stored};
 use anyhow::{Context, Result};
+use std::path::Component;
 use std::time::Duration;
 
 /// What a person asks for.
@@ -45,32 +48,20 @@ pub fn begin<'a>(
             .hint("put it into a file and name the file")
             .into());
     }
-    if hub.repo.read_ref("refs/heads/relay")?.is_some() {
-        return Err(Fault::refused(
-            "a branch 'relay' exists, so git cannot make 'relay/<session>'",
-        )
-        .hint("git branch -m relay relay-old")
-        .into());
-    }
+    branches_can_be_made(hub)?;
     clear_unborn(hub)?;
-    if let Some(main) = hub.repo.main_work_tree() {
-        let ours = main.join(".relay");
-        if std::fs::symlink_metadata(&ours).is_ok_and(|found| !found.is_dir()) {
-            return Err(Fault::refused(format!("'{}' is not a folder", ours.display()))
-                .hint("move it away: session worktrees go there")
-                .into());
-        }
-    }
+    worktrees_can_be_made(hub)?;
     let redacted = redact::redact(&task.text).text;
     let id = SessionId::from_task(&redacted, &random::hex(4)?).context("words make an id")?;
     let workplace = Workplace {
-        worktree: format!(".relay/sessions/{id}"),
-        branch: format!("relay/{id}"),
+        worktree: hub.settings.worktree_dir.join(id.as_str()).to_string_lossy().into_owned(),
+        branch: format!("{}/{id}", hub.settings.branch_prefix),
         base_commit: task.base.clone(),
         base_branch: hub
             .repo
             .head_branch()?
             .and_then(|name| name.strip_prefix("refs/heads/").map(str::to_owned)),
+        port_base: Some(port_base(&id, &taken_ports(hub)?)),
     };
     let mut session = Session::begin(id.clone(), redacted, workplace, clock::now());
     session.permission_level = task.level;
@@ -82,6 +73,46 @@ pub fn begin<'a>(
     let stored = Stored { session, tip };
     report(Progress::Step { event: "begun".to_owned(), session: Box::new(stored.session.clone()) });
     Driver::with(hub, stored, held, actor, options, report)
+}
+
+/// Refuses a branch that stands where the folder of the session branches belongs.
+fn branches_can_be_made(hub: &Hub) -> Result<()> {
+    let mut above = String::new();
+    for part in hub.settings.branch_prefix.split('/') {
+        above.push_str(part);
+        if hub.repo.read_ref(&branch_ref(&above))?.is_some() {
+            return Err(Fault::refused(format!(
+                "a branch '{above}' exists, so git cannot make '{}/<session>'",
+                hub.settings.branch_prefix
+            ))
+            .hint(format!("git branch -m {above} {above}-old; or set branch_prefix"))
+            .into());
+        }
+        above.push('/');
+    }
+    Ok(())
+}
+
+/// Refuses a file where session worktrees go, and a link there: the shared configuration may name
+/// a folder of the repository and no other. A new folder of the repository is kept out of git's
+/// sight.
+fn worktrees_can_be_made(hub: &Hub) -> Result<()> {
+    let dir = &hub.settings.worktree_dir;
+    let (Some(main), true) = (hub.repo.main_work_tree(), dir.is_relative()) else { return Ok(()) };
+    let inside = dir.components().all(|part| matches!(part, Component::Normal(_)));
+    let parts: Vec<_> = dir.ancestors().filter(|part| !part.as_os_str().is_empty()).collect();
+    for part in parts.iter().rev().filter(|_| inside) {
+        let path = main.join(part);
+        if std::fs::symlink_metadata(&path).is_ok_and(|found| !found.is_dir()) {
+            return Err(Fault::refused(format!("'{}' is not a folder", path.display()))
+                .hint("move it away: session worktrees go there")
+                .into());
+        }
+    }
+    if inside && !dir.starts_with(".relay") {
+        hub.repo.exclude(&format!("/{}/", dir.display()))?;
+    }
+    Ok(())
 }
 
 /// Clears the ref locks of sessions that a killed command never came to begin: nobody would ever

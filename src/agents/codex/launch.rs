@@ -95,8 +95,9 @@ fn profile(order: &Order<'_>) -> Result<String> {
     enter(common.into(), "read");
     enter(order.worktree.into(), "write");
     // Opening the common git dir as a whole does not help; these must exist before.
-    let heads = common.join("refs/heads/relay");
-    let logs = common.join("logs/refs/heads/relay");
+    let folder = order.branch.rsplit_once('/').map_or("relay", |(folder, _)| folder);
+    let heads = common.join("refs/heads").join(folder);
+    let logs = common.join("logs/refs/heads").join(folder);
     files::make_folder(&heads)?;
     files::make_folder(&logs)?;
     for folder in [order.git_dir.into(), common.join("objects"), heads, logs] {

@@ -75,6 +75,7 @@ pub(super) fn begin() -> Session {
         branch: "relay/specimen".into(),
         base_commit: commit(),
         base_branch: None,
+        port_base: None,
     };
     let id = SessionId::new("specimen").expect("a session's name");
     let mut session = Session::begin(id, "a task".into(), workplace, NOW);

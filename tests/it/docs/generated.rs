@@ -170,11 +170,17 @@ pub(super) fn agent_table() -> String {
 pub(super) fn config_keys() -> BTreeSet<String> {
     let source = read("src/host/config.rs");
     let mut keys = BTreeSet::new();
-    for name in ["struct OwnFile {", "struct SharedFile {", "pub struct AgentTable {"] {
+    for name in [
+        "struct OwnFile {",
+        "struct SharedFile {",
+        "pub struct AgentTable {",
+        "struct WorktreeTable {",
+    ] {
         let body = source.split(name).nth(1).unwrap().split("\n}").next().unwrap();
         for line in body.lines().map(str::trim).filter(|line| !line.starts_with(['/', '#'])) {
             if let Some((key, _)) = line.trim_start_matches("pub ").split_once(':')
                 && key != "agent"
+                && key != "worktree"
             {
                 keys.insert(key.to_owned());
             }
