@@ -47,7 +47,7 @@ pub enum Command {
     Hook(Hook),
 }
 
-/// Put man pages where git finds them
+/// Put man pages and shell completions where they are found
 #[derive(Debug, Args)]
 pub struct Setup {
     /// Take away again what setup wrote

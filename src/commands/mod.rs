@@ -3,6 +3,7 @@
 mod abort;
 mod agents;
 mod allow;
+mod completions;
 mod demo;
 mod finish;
 mod handoff;
