@@ -41,6 +41,7 @@ pub enum Command {
     Key(Key),
     Trust(Trust),
     Allow(Allow),
+    Doctor(Doctor),
     Demo(Demo),
     /// Entry point of all hooks
     #[command(hide = true)]
@@ -325,6 +326,21 @@ pub struct Allow {
     /// Let nothing of it run any more
     #[arg(long)]
     pub remove: bool,
+}
+
+/// Find out what is wrong: hooks, keys, trust, locks, notes, disk, clock, agents
+///
+/// Hooks are proved, not guessed at: for the main tree and for each session's a commit is made in
+/// a scratch repository, with the hooks that git would run there. Each finding names what to do.
+/// Exits 1 if there is a problem.
+#[derive(Debug, Args)]
+pub struct Doctor {
+    /// Mend what is git relay's own; never what is yours
+    #[arg(long)]
+    pub fix: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Play a whole relay with two scripted agents in a scratch repository

@@ -6,6 +6,7 @@ mod it {
     mod complete;
     mod crash;
     mod docs;
+    mod doctor;
     mod git;
     mod ground;
     mod hooks;

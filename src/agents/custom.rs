@@ -26,6 +26,7 @@ pub static AGENT: Agent = Agent {
     transcript_signs: None,
     transcript: None,
     fold: None,
+    keeps: None,
     pause: Pause::Interrupt,
     caller: None,
     debris: &[],

@@ -42,6 +42,8 @@ pub struct Agent {
     pub transcript_signs: Option<LineSigns>,
     /// Its transcript of the session it calls by this id.
     pub transcript: Option<fn(&str) -> Option<PathBuf>>,
+    /// How long it keeps transcripts; `None` where it keeps them for good.
+    pub keeps: Option<Keeps>,
     /// Folds one line of its transcript.
     pub fold: Option<fn(&mut Transcript, &[u8])>,
     /// What its hook answers, by event, when a pause is wanted.
@@ -50,6 +52,15 @@ pub struct Agent {
     pub caller: Option<&'static str>,
     /// What it leaves in the worktree or git dir when it is ended hard; see [`Debris`].
     pub debris: &'static [Debris],
+}
+
+/// An agent clears away old transcripts by itself.
+#[derive(Clone, Copy, Debug)]
+pub struct Keeps {
+    /// After so many days, as its settings say now.
+    pub days: fn() -> u64,
+    /// The setting, and where it is.
+    pub setting: &'static str,
 }
 
 /// What one line of a transcript tells.

@@ -5,6 +5,7 @@ mod agents;
 mod allow;
 mod completions;
 mod demo;
+mod doctor;
 mod finish;
 mod handoff;
 pub mod hook;
@@ -73,6 +74,7 @@ fn run(command: Command) -> Result<u8> {
         Command::Key(args) => key::run(&args),
         Command::Trust(args) => trust::run(&args),
         Command::Allow(args) => allow::run(&args),
+        Command::Doctor(args) => doctor::run(&args),
         Command::Demo(args) => demo::run(&args),
         // `main` takes hooks before clap; this is reached only by odd spellings of them.
         Command::Hook(args) => {

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// Generated from `cli`, checked in, compared by a test. `git relay --help` opens git-relay(1);
 /// without it git finds nothing.
-const PAGES: [(&str, &str); 19] = [
+const PAGES: [(&str, &str); 20] = [
     ("git-relay.1", include_str!("../../man/git-relay.1")),
     ("git-relay-setup.1", include_str!("../../man/git-relay-setup.1")),
     ("git-relay-init.1", include_str!("../../man/git-relay-init.1")),
@@ -29,6 +29,7 @@ const PAGES: [(&str, &str); 19] = [
     ("git-relay-key.1", include_str!("../../man/git-relay-key.1")),
     ("git-relay-trust.1", include_str!("../../man/git-relay-trust.1")),
     ("git-relay-allow.1", include_str!("../../man/git-relay-allow.1")),
+    ("git-relay-doctor.1", include_str!("../../man/git-relay-doctor.1")),
     ("git-relay-demo.1", include_str!("../../man/git-relay-demo.1")),
 ];
 

@@ -130,6 +130,13 @@ impl Repository {
         Ok(Some(path))
     }
 
+    /// Whether the block stands in the repository's own hook file.
+    pub fn has_block(&self) -> Result<bool> {
+        let path = self.common_dir.join("hooks/post-commit");
+        let text = files::read(&path, HOOK_BYTES_MOST)?.unwrap_or_default();
+        Ok(without_block(&text).is_some_and(|body| body != text))
+    }
+
     /// What to add by hand, where the hook file is another tool's or tracked.
     pub fn kept_by_others(&self) -> Result<Option<Way>> {
         let by_hand = |why: String, line: &str, file: &str| {

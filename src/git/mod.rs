@@ -9,6 +9,7 @@ mod capture;
 pub mod changes;
 pub mod finish;
 pub mod guard;
+pub mod health;
 pub mod hook_file;
 pub mod include;
 mod index;

@@ -427,3 +427,23 @@ impl Session {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_gets_ports_that_no_other_has_and_the_same_each_time() {
+        let id = SessionId::new("add-a-login-page-3f2a").unwrap();
+        let mut taken = Vec::new();
+        for _ in 0..PORT_RANGES {
+            let base = port_base(&id, &taken);
+            assert_eq!(base, port_base(&id, &taken));
+            assert!((PORT_FIRST..32_768 - PORTS_EACH).contains(&base), "{base}");
+            assert!(taken.iter().all(|other: &u16| other.abs_diff(base) >= PORTS_EACH));
+            taken.push(base);
+        }
+        // When all are taken there is none but a shared one.
+        assert_eq!(port_base(&id, &taken), taken[0]);
+    }
+}

@@ -3,8 +3,8 @@
 mod launch;
 pub mod parse;
 
-use super::{Agent, Debris, Pause, Seat};
-use crate::host::env;
+use super::{Agent, Debris, Keeps, Pause, Seat};
+use crate::host::{env, files};
 use crate::model::time::Timestamp;
 use crate::model::transcript::Sign;
 use serde_json::json;
@@ -20,6 +20,7 @@ pub static AGENT: Agent = Agent {
     transcript_signs: None,
     transcript: Some(transcript),
     fold: Some(parse::fold),
+    keeps: Some(Keeps { days: keeps_days, setting: "cleanupPeriodDays in its settings.json" }),
     // After all calls of a batch: no tool call is open then. `PostToolUse` would stop between
     // parallel calls.
     pause: Pause::Answer { event: "PostToolBatch", answer: stop },
@@ -41,6 +42,19 @@ fn config_folder() -> Option<PathBuf> {
         Some(folder) => Some(folder.into()),
         None => env::home().ok().map(|home| home.join(".claude")),
     }
+}
+
+const KEEPS_DAYS: u64 = 30;
+const SETTINGS_BYTES_MOST: u64 = 1 << 20;
+
+/// `cleanupPeriodDays` of the user's settings; the program clears older transcripts as it starts.
+fn keeps_days() -> u64 {
+    let path = config_folder().map(|folder| folder.join("settings.json"));
+    let bytes = path.and_then(|path| files::read(&path, SETTINGS_BYTES_MOST).ok().flatten());
+    bytes
+        .and_then(|bytes| serde_json::from_slice::<serde_json::Value>(&bytes).ok())
+        .and_then(|settings| settings.get("cleanupPeriodDays")?.as_u64())
+        .unwrap_or(KEEPS_DAYS)
 }
 
 /// `projects/<encoded cwd>/<id>.jsonl`. The encoding of the folder is lossy, so every project is

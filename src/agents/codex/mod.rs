@@ -22,6 +22,7 @@ pub static AGENT: Agent = Agent {
     transcript_signs: Some(parse::rollout_signs),
     transcript: Some(transcript),
     fold: Some(parse::fold),
+    keeps: None,
     // It ignores `continue: false`. A refused tool is a boundary between calls; left alone, the
     // model may go on trying.
     pause: Pause::AnswerThenInterrupt { event: "PreToolUse", answer: deny },
