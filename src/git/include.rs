@@ -148,7 +148,9 @@ enum Copied {
 }
 
 fn copy_one(from: &Path, to: &Path, path: &Path, bytes: &mut u64, count: usize) -> Result<Copied> {
-    if !is_inside(path) || leads_through_link(from, path) || leads_through_link(to, path) {
+    let ours = to.join(".relay");
+    let linked = leads_through_link(from, path) || leads_through_link(to, path);
+    if !is_inside(path) || linked || fs::symlink_metadata(&ours).is_ok_and(|f| f.is_symlink()) {
         return Ok(Copied::Left("it leads through a link"));
     }
     let (source, target) = (from.join(path), to.join(path));
@@ -168,10 +170,10 @@ fn copy_one(from: &Path, to: &Path, path: &Path, bytes: &mut u64, count: usize) 
     *bytes += found.len();
     let folder = target.parent().context("a file has a folder")?;
     fs::create_dir_all(folder)?;
-    // Under another name until it is whole: one that is there is not copied again.
+    // In our own folder until it is whole: what a killed command leaves there git does not see.
+    fs::create_dir_all(&ours)?;
     let mode = fs::Permissions::from_mode(found.permissions().mode() & 0o777);
-    let mut new =
-        tempfile::Builder::new().prefix(".relay-").permissions(mode).tempfile_in(folder)?;
+    let mut new = tempfile::Builder::new().permissions(mode).tempfile_in(&ours)?;
     io::copy(&mut File::open(&source)?, &mut new)?;
     new.persist_noclobber(&target).map_err(|error| error.error)?;
     Ok(Copied::Yes)
