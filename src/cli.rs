@@ -7,6 +7,7 @@ use std::path::PathBuf;
 const AFTER: &str = "\
 Examples:
   git relay init --agents claude,codex
+  git relay start 'Add a login page'
   git relay run 'Add a login page'";
 
 /// Hand a coding task from one AI agent to the next, signed and kept in git
@@ -23,6 +24,7 @@ pub struct Cli {
 pub enum Command {
     Setup(Setup),
     Init(Init),
+    Start(Start),
     Run(Run),
     Handoff(Handoff),
     Resume(Resume),
@@ -64,6 +66,33 @@ pub struct Init {
     pub agents: Vec<String>,
     #[arg(long, hide_short_help = true, help = "Print JSON")]
     pub json: bool,
+}
+
+/// Work on a task in this terminal, handing over from agent to agent
+///
+/// The agent is started here, as you would start it yourself: your own settings rule, and what you
+/// type goes to it. When its limit comes, or you say `git relay handoff` in another terminal, the
+/// work is saved and the next agent takes over in the same terminal. Leave an agent as ever (/exit,
+/// Ctrl-D) and you are asked what you mean by it.
+#[derive(Debug, Args)]
+pub struct Start {
+    /// What to do, in words; asked for if it is not given
+    pub task: Option<String>,
+    /// The agent to begin with
+    #[arg(long, value_name = "AGENT")]
+    pub agent: Option<String>,
+    /// The agents to use, in this order
+    #[arg(long, value_delimiter = ',', value_name = "A,B,C")]
+    pub agents: Vec<String>,
+    /// The commit to start from
+    #[arg(long, value_name = "REV", default_value = "HEAD")]
+    pub base: String,
+    /// Take along what is not committed in this worktree; it stays as it is here, too
+    #[arg(long, conflicts_with = "base")]
+    pub include_dirty: bool,
+    /// Hand over when this share of a usage window is used (0.01 to 1)
+    #[arg(long, value_name = "SHARE")]
+    pub threshold: Option<f64>,
 }
 
 /// Work on a task headless, handing over down the list of agents
@@ -250,7 +279,7 @@ pub struct Verify {
 ///
 /// One commit with all that the agents committed. Files that only a snapshot holds are listed and
 /// left out, unless --include-snapshot. The session branch stays reachable under a printed ref.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub struct Finish {
     /// The session, where it is not plain
     pub session: Option<String>,

@@ -13,6 +13,7 @@ mod recorded;
 
 use crate::host::config::{AgentTable, Settings};
 use crate::host::env;
+use crate::model::heard::Heard;
 use crate::model::names::{AgentName, Nonce, SessionId};
 use crate::model::session::PermissionLevel;
 use crate::model::time::Timestamp;
@@ -36,6 +37,8 @@ pub struct Agent {
     pub obstacles: fn(&Seat, &Ground<'_>) -> Vec<Obstacle>,
     /// How to start it headless for one leg.
     pub launch: fn(&Seat, &Order<'_>) -> Result<Launch>,
+    /// How it works in a person's own terminal.
+    pub terminal: AtTerminal,
     /// What one line of its standard output tells.
     pub signs: fn(&Seat, &[u8], Timestamp) -> Vec<Sign>,
     /// What one line of its transcript tells while it runs, where its output does not say all.
@@ -50,6 +53,28 @@ pub struct Agent {
     pub caller: Option<&'static str>,
     /// What it leaves in the worktree or git dir when it is ended hard; see [`Debris`].
     pub debris: &'static [Debris],
+}
+
+/// How an agent works in a person's own terminal. Its standard output is the screen, so that what
+/// it does is told by its transcript, and by what its hooks keep for the driver.
+#[derive(Debug)]
+pub struct AtTerminal {
+    pub launch: fn(&Seat, &Order<'_>) -> Result<Launch>,
+    /// Its own id of the session that is started with this nonce, where it is told one.
+    pub session: Option<fn(&Nonce) -> String>,
+    /// What is kept of a hook's payload, by event. Without it, whoever wrote the agent appends
+    /// lines to the file that `GIT_RELAY_SIGNS` names, read like its standard output headless.
+    pub keep: Option<fn(&str, &[u8], Timestamp) -> Option<Heard>>,
+    /// What a hook prints where no pause is wanted, by event; with the session's private folder
+    /// and the payload.
+    pub print: Option<HookPrint>,
+}
+
+pub type HookPrint = fn(&str, &Path, &[u8]) -> Result<Option<Vec<u8>>>;
+
+/// The whole prompt of an agent at a terminal: what it is to read lies in this file.
+pub fn sentence(file: &str) -> String {
+    format!("Read the file {file}: it says what is to be done here. Then go on with that.")
 }
 
 /// What one line of a transcript tells.
@@ -185,8 +210,10 @@ pub struct Order<'a> {
     pub common_dir: &'a Path,
     /// Private folder of this session for settings, prompts and streams.
     pub folder: &'a Path,
-    /// The prompt, also given on standard input.
+    /// The prompt; headless it is given on standard input.
     pub prompt_file: &'a Path,
+    /// The same in the session worktree, relative to it, for an agent at a terminal.
+    pub shown_file: &'a str,
     /// This program, for hook lines.
     pub relay: &'a Path,
     pub key_folder: &'a Path,

@@ -1,7 +1,6 @@
 //! `git relay handoff`: asks where somebody drives or may not drive, drives where nobody does.
 
-use super::open_hub;
-use super::run::tell_end;
+use super::{open_hub, terminal};
 use crate::cli::Handoff;
 use crate::error::{Fault, Kind, kind_of};
 use crate::host::{lock, process};
@@ -10,6 +9,7 @@ use crate::model::names::{AgentName, SessionId};
 use crate::model::session::{DeclaredKind, State};
 use crate::relay::{Driver, Hub, Options, Progress, ask};
 use crate::store;
+use crate::ui::terminal::Teller;
 use crate::ui::{out, progress};
 use anyhow::Result;
 use std::path::Path;
@@ -66,8 +66,9 @@ pub(super) fn run(args: &Handoff) -> Result<u8> {
             .into());
     }
     append(&ask::inbox_path(&hub, &session), args, to)?;
-    let mut report = progress::tell;
-    let mut driver = match Driver::take(&hub, &id, "handoff", Options::default(), &mut report) {
+    let mut teller = Teller::default();
+    let mut report = |progress| teller.tell(progress);
+    let driver = match Driver::take(&hub, &id, "handoff", Options::default(), &mut report) {
         Ok(driver) => driver,
         Err(error) if kind_of(&error) == Kind::Raced => {
             out::say("relay: the driver of this session has been asked; this is what it does:");
@@ -75,8 +76,7 @@ pub(super) fn run(args: &Handoff) -> Result<u8> {
         }
         Err(error) => return Err(error),
     };
-    let end = driver.drive()?;
-    tell_end(&driver, &end, false)
+    terminal::drive(driver, false)
 }
 
 fn append(inbox: &Path, args: &Handoff, to: Option<AgentName>) -> Result<()> {

@@ -5,7 +5,7 @@
 //! Nothing is opened here but the inbox: no repository, no configuration, no clap.
 
 use crate::agents;
-use crate::host::{env, files};
+use crate::host::{clock, env, files, process, terminal};
 use crate::model::inbox::Says;
 use crate::model::names::Oid;
 use crate::relay::{ask, pause_file};
@@ -13,16 +13,24 @@ use anyhow::{Context, Result};
 use std::ffi::OsString;
 use std::io::{self, Read};
 use std::path::Path;
+use std::process::ExitCode;
 
 const REASON_BYTES_MOST: u64 = 4096;
+const PAYLOAD_BYTES_MOST: u64 = 64 << 20;
+/// The file to keep things for the driver in; only at a terminal, where it is not the agent's own
+/// output.
+const SIGNS: &str = "GIT_RELAY_SIGNS";
 
 /// Runs the hook; never fails and never says anything but the agent's answer.
-pub fn run(mut arguments: impl Iterator<Item = OsString>) {
-    let mut word = || arguments.next().and_then(|word| word.into_string().ok()).unwrap_or_default();
-    let (source, event) = (word(), word());
+pub fn run(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
+    let source = arguments.next().and_then(|word| word.into_string().ok()).unwrap_or_default();
+    if source == "foreground" {
+        return foreground(&arguments.collect::<Vec<_>>());
+    }
+    let event = arguments.next().and_then(|word| word.into_string().ok()).unwrap_or_default();
     // Without our variables this is not a leg of a relay.
     let (Some(inbox), Some(folder)) = (ask::own_inbox(), env::var("GIT_RELAY_FOLDER")) else {
-        return;
+        return ExitCode::SUCCESS;
     };
     let folder = Path::new(&folder);
     let result = match source.as_str() {
@@ -34,6 +42,18 @@ pub fn run(mut arguments: impl Iterator<Item = OsString>) {
         let line = format!("{source} {event}: {error:#}");
         _ = files::append_line(&folder.join("hook.log"), &line);
     }
+    ExitCode::SUCCESS
+}
+
+/// Becomes the agent once the terminal is this process group's: a program that found itself in the
+/// background would be stopped, or end, at its first look at the terminal.
+fn foreground(argv: &[OsString]) -> ExitCode {
+    let error = match terminal::wait_for_it() {
+        Ok(()) => process::become_program(argv),
+        Err(error) => error,
+    };
+    crate::ui::out::say(format!("relay: {error:#}"));
+    ExitCode::from(127)
 }
 
 /// A commit was made: one line, with the commit where it can be read off two small files.
@@ -56,20 +76,30 @@ fn head(git_dir: &Path) -> Option<Oid> {
 /// An agent's hook: the first one is a sign that hooks fire; when a pause is wanted, the answer
 /// that stops the agent at this point.
 fn answer(agent: &str, event: &str, inbox: &Path, folder: &Path) -> Result<()> {
-    // The payload is not needed, but an agent that cannot write it may call the hook failed.
-    io::copy(&mut io::stdin().lock().take(64 << 20), &mut io::sink())?;
+    // An agent that cannot write the payload may call the hook failed.
+    let mut payload = Vec::new();
+    io::stdin().lock().take(PAYLOAD_BYTES_MOST).read_to_end(&mut payload)?;
     let nonce = ask::own_leg().unwrap_or_default();
-    if event == "SessionStart" {
-        ask::append(inbox, Says::Hook { event: event.to_owned(), nonce })?;
-        return Ok(());
-    }
-    let Some(reason) = files::read_text(&folder.join(pause_file()), REASON_BYTES_MOST)? else {
-        return Ok(());
-    };
     let known = agents::ALL.into_iter().find(|known| known.name == agent);
-    if let Some(text) = known.and_then(|known| known.pause.answer(event, &reason)) {
+    let at_terminal = known.map(|known| &known.terminal);
+    if let (Some(signs), Some(keep)) = (env::var(SIGNS), at_terminal.and_then(|own| own.keep))
+        && let Some(heard) = keep(event, &payload, clock::now())
+    {
+        files::append_line(Path::new(&signs), &heard.line())?;
+    }
+    if event == "SessionStart" {
+        ask::append(inbox, Says::Hook { event: event.to_owned(), nonce: nonce.clone() })?;
+    }
+    if let Some(reason) = files::read_text(&folder.join(pause_file()), REASON_BYTES_MOST)?
+        && let Some(text) = known.and_then(|known| known.pause.answer(event, &reason))
+    {
         ask::append(inbox, Says::Paused { nonce })?;
-        crate::ui::out::data(format!("{text}\n").as_bytes())?;
+        return crate::ui::out::data(format!("{text}\n").as_bytes());
+    }
+    if let Some(print) = at_terminal.and_then(|own| own.print).filter(|_| env::var(SIGNS).is_some())
+        && let Some(text) = print(event, folder, &payload)?
+    {
+        crate::ui::out::data(&text)?;
     }
     Ok(())
 }

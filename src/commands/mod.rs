@@ -15,7 +15,9 @@ mod resume;
 mod run;
 mod setup;
 mod show;
+mod start;
 mod status;
+mod terminal;
 mod trust;
 mod verify;
 
@@ -56,6 +58,7 @@ fn run(command: Command) -> Result<u8> {
     match command {
         Command::Setup(args) => setup::run(&args),
         Command::Init(args) => init::run(&args),
+        Command::Start(args) => start::run(&args),
         Command::Run(args) => run::run(&args),
         Command::Handoff(args) => handoff::run(&args),
         Command::Resume(args) => resume::run(&args),
@@ -119,7 +122,7 @@ fn open_hub() -> Result<Hub> {
 fn code_of(end: &End) -> u8 {
     match end {
         End::Done | End::Over(_) => 0,
-        End::Asks { .. } | End::Killed => 1,
+        End::Asks { .. } | End::Killed | End::Next { .. } => 1,
         End::Exhausted { .. } => 6,
     }
 }

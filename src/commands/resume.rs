@@ -1,14 +1,13 @@
 //! `git relay resume`
 
-use super::open_hub;
-use super::run::tell_end;
+use super::{open_hub, terminal};
 use crate::cli::Resume;
 use crate::host::config;
 use crate::model::fsm::Event;
 use crate::model::inbox::Says;
 use crate::model::session::DeclaredKind;
 use crate::relay::{Driver, Options, ask};
-use crate::ui::progress;
+use crate::ui::terminal::Teller;
 use anyhow::Result;
 
 pub(super) fn run(args: &Resume) -> Result<u8> {
@@ -20,7 +19,8 @@ pub(super) fn run(args: &Resume) -> Result<u8> {
     }
     let options =
         Options { unsandboxed_shell: args.unsandboxed_shell, accept_config: args.accept_config };
-    let mut report = progress::tell;
+    let mut teller = Teller::default();
+    let mut report = |progress| teller.tell(progress);
     let mut driver = Driver::take(&hub, &id, "resume", options, &mut report)?;
     if !agents.is_empty() {
         driver.step(&Event::Consented { agents }, None)?;
@@ -34,6 +34,6 @@ pub(super) fn run(args: &Resume) -> Result<u8> {
         ask::append(&ask::inbox_path(&hub, driver.session()), said)?;
     }
     driver.go_on()?;
-    let end = driver.drive()?;
-    tell_end(&driver, &end, args.json)
+    driver.announced();
+    terminal::drive(driver, args.json)
 }

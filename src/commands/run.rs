@@ -35,7 +35,7 @@ pub(super) fn tell_end(driver: &Driver<'_>, end: &End, as_json: bool) -> Result<
         let (word, resets_at, detail, open_items) = match end {
             End::Done => ("done", None, None, Vec::new()),
             End::Asks { detail, open_items } => ("asks", None, detail.clone(), open_items.clone()),
-            End::Killed => ("killed", None, None, Vec::new()),
+            End::Killed | End::Next { .. } => ("killed", None, None, Vec::new()),
             End::Exhausted { resets_at } => ("exhausted", *resets_at, None, Vec::new()),
             End::Over(_) => ("over", None, None, Vec::new()),
         };

@@ -9,3 +9,4 @@ pub mod lock;
 pub mod process;
 pub mod random;
 pub mod tail;
+pub mod terminal;

@@ -20,26 +20,37 @@ pub struct Spawn<'a> {
     pub folder: &'a Path,
     /// Added to (or taken out of, when `None`) our own environment.
     pub environment: &'a [(OsString, Option<OsString>)],
-    /// Read from its start; nothing to read when `None`.
-    pub stdin: Option<&'a Path>,
-    pub stdout: File,
-    pub stderr: File,
+    pub speaks: Speaks<'a>,
+}
+
+/// Where a program reads and writes.
+#[derive(Debug)]
+pub enum Speaks<'a> {
+    /// In files, not in pipes of ours: it must be able to live on when we die.
+    Files {
+        /// Read from its start; nothing to read when `None`.
+        stdin: Option<&'a Path>,
+        stdout: File,
+        stderr: File,
+    },
+    /// In our own terminal.
+    Terminal,
 }
 
 /// Starts a program in a process group of its own.
-///
-/// Its output goes to files, not to pipes of ours: it must be able to live on when we die.
 pub fn spawn(order: Spawn<'_>) -> Result<Child> {
     let (program, arguments) = order.argv.split_first().context("an argv has a program")?;
-    let stdin = match order.stdin {
-        Some(path) => File::open(path)
-            .with_context(|| format!("cannot open '{}'", path.display()))
-            .map(Stdio::from)?,
-        None => Stdio::null(),
-    };
     let mut command = Command::new(program);
     command.args(arguments).current_dir(order.folder).process_group(0);
-    command.stdin(stdin).stdout(order.stdout).stderr(order.stderr);
+    if let Speaks::Files { stdin, stdout, stderr } = order.speaks {
+        let stdin = match stdin {
+            Some(path) => File::open(path)
+                .with_context(|| format!("cannot open '{}'", path.display()))
+                .map(Stdio::from)?,
+            None => Stdio::null(),
+        };
+        command.stdin(stdin).stdout(stdout).stderr(stderr);
+    }
     for (name, value) in order.environment {
         match value {
             Some(value) => command.env(name, value),
@@ -51,13 +62,38 @@ pub fn spawn(order: Spawn<'_>) -> Result<Child> {
     })
 }
 
-/// The process `pid` with its start time, `None` if there is none or it is a zombie.
-pub fn identify(pid: u32) -> Option<Process> {
+/// Becomes another program; returns only what kept it from that.
+pub fn become_program(argv: &[OsString]) -> anyhow::Error {
+    match argv.split_first() {
+        Some((program, arguments)) => {
+            let error = Command::new(program).args(arguments).exec();
+            anyhow::anyhow!("cannot start '{}': {error}", program.to_string_lossy())
+        }
+        None => anyhow::anyhow!("no program is named"),
+    }
+}
+
+/// The fields of `/proc/<pid>/stat` from the third (state) on.
+fn stat_of(pid: u32) -> Option<Vec<String>> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The second field is the name in parentheses and may itself hold both.
-    let after_name = &stat[stat.rfind(')')? + 2..];
-    let fields: Vec<&str> = after_name.split(' ').collect();
-    if matches!(*fields.first()?, "Z" | "X") {
+    Some(stat[stat.rfind(')')? + 2..].split(' ').map(str::to_owned).collect())
+}
+
+/// Whether exactly this process is stopped, by Ctrl-Z for one.
+pub fn is_stopped(process: Process) -> bool {
+    is_alive(process) && stat_of(process.pid).is_some_and(|fields| fields[0] == "T")
+}
+
+/// The device number of the terminal that controls `pid`; 0 for none.
+pub fn terminal_of(pid: u32) -> Option<i32> {
+    stat_of(pid)?.get(4)?.parse().ok()
+}
+
+/// The process `pid` with its start time, `None` if there is none or it is a zombie.
+pub fn identify(pid: u32) -> Option<Process> {
+    let fields = stat_of(pid)?;
+    if matches!(fields.first()?.as_str(), "Z" | "X") {
         return None;
     }
     Some(Process { pid, start_ticks: fields.get(19)?.parse().ok()? })
@@ -72,10 +108,9 @@ pub fn is_alive(process: Process) -> bool {
 /// starts below it is told apart.
 pub fn is_as_spawned(process: Process) -> bool {
     let read = || -> Option<bool> {
-        let stat = fs::read_to_string(format!("/proc/{}/stat", process.pid)).ok()?;
-        let mut fields = stat[stat.rfind(')')? + 2..].split(' ').skip(2);
-        let group: u32 = fields.next()?.parse().ok()?;
-        let session: u32 = fields.next()?.parse().ok()?;
+        let fields = stat_of(process.pid)?;
+        let group: u32 = fields.get(2)?.parse().ok()?;
+        let session: u32 = fields.get(3)?.parse().ok()?;
         Some(group == process.pid && session != process.pid)
     };
     read().unwrap_or(false)
@@ -83,8 +118,7 @@ pub fn is_as_spawned(process: Process) -> bool {
 
 /// The parent of `pid`.
 pub fn parent(pid: u32) -> Option<u32> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    stat[stat.rfind(')')? + 2..].split(' ').nth(1)?.parse().ok()
+    stat_of(pid)?.get(1)?.parse().ok()
 }
 
 /// Our own processes (this user's) whose environment holds `NAME=value`, this one left out.

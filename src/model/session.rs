@@ -393,6 +393,11 @@ impl Session {
         }
     }
 
+    /// Whether its agents work in a person's own terminal: only there is somebody to ask.
+    pub fn is_interactive(&self) -> bool {
+        self.permission_level == PermissionLevel::Ask
+    }
+
     /// The agent of the running or last leg, or the one being started.
     pub fn agent(&self) -> Option<&AgentName> {
         self.dispatch.as_ref().map(|dispatch| &dispatch.agent)

@@ -14,6 +14,7 @@ mod inbox;
 mod leg;
 mod pause;
 mod seal;
+mod terminal;
 pub mod start;
 mod watch;
 
@@ -23,6 +24,7 @@ use crate::agents::Seat;
 use crate::error::Fault;
 use crate::git::Repository;
 use crate::host::config::Settings;
+use crate::host::terminal::Terminal;
 use crate::host::{clock, lock};
 use crate::model::fsm::{self, Effect, Event};
 use crate::model::names::{AgentName, SessionId};
@@ -55,6 +57,10 @@ pub enum Progress {
     Step { event: String, session: Box<Session> },
     /// Something the user should know, in one line.
     Notice(String),
+    /// The screen is an agent's from now on: nothing may be written to it.
+    Lent,
+    /// The screen is ours again.
+    Back,
 }
 
 /// How driving ended.
@@ -68,6 +74,8 @@ pub enum End {
     Killed,
     /// Nobody is left; the earliest known reset.
     Exhausted { resets_at: Option<Timestamp> },
+    /// At a terminal: this agent is to be started next, once the person has seen that.
+    Next { agent: AgentName },
     /// The session is over.
     Over(State),
 }
@@ -132,6 +140,14 @@ pub struct Driver<'a> {
     put_off_until: Option<Instant>,
     /// Set by SIGINT, SIGTERM and SIGHUP: the user wants the agent ended.
     interrupted: Arc<AtomicBool>,
+    /// Set by SIGHUP: the terminal is gone.
+    hung_up: Arc<AtomicBool>,
+    /// The person's terminal, in an interactive session.
+    terminal: Option<Terminal>,
+    /// The next start needs no announcement.
+    announced: bool,
+    /// The person left an agent before it had taken over.
+    left_by_hand: bool,
     _lock: lock::Lock,
 }
 
@@ -178,6 +194,8 @@ impl<'a> Driver<'a> {
             .hint("git relay trust")
         })?;
         let interrupted = Arc::new(AtomicBool::new(false));
+        let hung_up = Arc::new(AtomicBool::new(false));
+        signal_hook::flag::register(SIGHUP, Arc::clone(&hung_up))?;
         for signal in [SIGINT, SIGTERM, SIGHUP] {
             signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
         }
@@ -194,6 +212,10 @@ impl<'a> Driver<'a> {
             told: Vec::new(),
             put_off_until: None,
             interrupted,
+            hung_up,
+            terminal: None,
+            announced: false,
+            left_by_hand: false,
             _lock: held,
         })
     }
@@ -235,18 +257,29 @@ impl<'a> Driver<'a> {
         let waits = session
             .leg_end
             .as_ref()
-            .is_some_and(|end| matches!(end.outcome, Outcome::Asks | Outcome::Killed));
+            .is_some_and(|end| match end.outcome {
+                Outcome::Asks | Outcome::Killed => true,
+                // At a terminal the person goes on with it as long as they like.
+                Outcome::Done => session.is_interactive(),
+                _ => false,
+            });
         if session.state != State::Running || !waits {
             return Ok(());
         }
+        let to = session.agent().cloned();
+        self.request(to, "to go on")
+    }
+
+    /// A request of the person's for a hand-over.
+    fn request(&mut self, to: Option<AgentName>, reason: &str) -> Result<()> {
         let request = Request {
-            to: session.agent().cloned(),
-            reason: Some("to go on".to_owned()),
+            to,
+            reason: Some(reason.to_owned()),
             by: "user".to_owned(),
             at: clock::now(),
             force: false,
         };
-        let offset = session.inbox_offset;
+        let offset = self.session().inbox_offset;
         let facts = Vec::new();
         self.step(
             &Event::Folded { offset, facts, request: Some(request), hooks_fired: false },

@@ -87,7 +87,7 @@ impl Driver<'_> {
                 }
                 Pause::Interrupt => !watch.leg.has_open_call(),
             };
-            if at_boundary {
+            if at_boundary || watch.leg.is_idle() {
                 self.end_agent(watch, HowEnded::Asked)?;
                 return Ok(HowEnded::Asked);
             }

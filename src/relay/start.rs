@@ -1,12 +1,13 @@
 //! How a session begins: its signed ref first, everything else after it.
 
 use super::{Driver, Hub, Options, Progress};
-use crate::agents::{Ground, Obstacle};
+use crate::agents::{Ground, Obstacle, ObstacleKind};
 use crate::error::Fault;
 use crate::git::refs::SESSIONS;
+use crate::git::{Caps, Repository};
 use crate::host::{clock, lock, random};
 use crate::model::names::{AgentName, Oid, SessionId};
-use crate::model::redact;
+use crate::model::{redact, screen};
 use crate::model::session::{PermissionLevel, Session, Workplace};
 use crate::store::{self, Stored};
 use anyhow::{Context, Result};
@@ -96,6 +97,38 @@ fn clear_unborn(hub: &Hub) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// What keeps `agent` from starting in the person's terminal: it shows its own log-in there.
+pub fn obstacles_at_terminal(hub: &Hub, agent: &AgentName) -> Result<Vec<Obstacle>> {
+    let mut found = obstacles(hub, agent, PermissionLevel::Ask, false)?;
+    found.retain(|obstacle| obstacle.kind != ObstacleKind::NotSignedIn);
+    Ok(found)
+}
+
+/// A commit on `base` of everything in the main worktree as it is, committed or not; ignored files
+/// are left out. Nothing there is touched, and nothing points to the commit yet.
+pub fn commit_of_what_is_there(hub: &Hub, base: &Oid) -> Result<Oid> {
+    let main = hub.repo.main_work_tree().context("a repository with a worktree")?;
+    let repo = Repository::open(main)?;
+    let subject = "relay: what was not committed when the session began";
+    let taken = repo.take_snapshot(&Caps::default(), subject, clock::now().0, None)?;
+    if let Some(operation) = taken.in_progress {
+        return Err(Fault::refused(format!("a {operation} is in progress here"))
+            .hint("end it, or start without --include-dirty")
+            .into());
+    }
+    if let Some(lost) = taken.not_captured.first() {
+        return Err(Fault::refused(format!(
+            "'{}' cannot be taken along: {}",
+            screen::line(&lost.what),
+            lost.why
+        ))
+        .hint("git status, or start without --include-dirty")
+        .into());
+    }
+    repo.durable()?;
+    Ok(if taken.changed == 0 { base.clone() } else { taken.commit })
 }
 
 /// What keeps `agent` from starting here, as far as can be seen.

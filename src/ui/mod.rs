@@ -2,3 +2,4 @@
 
 pub mod out;
 pub mod progress;
+pub mod terminal;

@@ -10,6 +10,7 @@ use crate::relay::{End, Progress};
 /// Tells one piece of progress.
 pub fn tell(progress: Progress) {
     match progress {
+        Progress::Lent | Progress::Back => {}
         Progress::Notice(text) => out::say(format!("relay: {text}")),
         Progress::Step { event, session } => {
             if let Some(text) = of_step(&event, &session) {
@@ -115,7 +116,7 @@ pub fn tell_end(end: &End, session: &Session) {
                  or take it as it is: git relay finish {id}"
             ));
         }
-        End::Killed => out::say(format!(
+        End::Killed | End::Next { .. } => out::say(format!(
             "relay: the agent was ended. Go on: git relay resume {id}; hand on: git relay handoff --session {id}; \
              give up: git relay abort {id}"
         )),

@@ -8,7 +8,7 @@ use crate::error::Fault;
 use crate::host::{env, files, process};
 use crate::model::session::PermissionLevel;
 use anyhow::Result;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::path::Path;
 use std::time::Duration;
 
@@ -111,13 +111,7 @@ pub(super) fn launch(seat: &Seat, order: &Order<'_>) -> Result<Launch> {
 /// Hooks beside the user's own, and the sandbox that leaves the session worktree open for commits
 /// and shuts the rest of the common git dir and the keys.
 fn settings_json(order: &Order<'_>, sandboxed: bool) -> Value {
-    let hook = |event: &str| {
-        let relay = shell_word(&order.relay.to_string_lossy());
-        json!([{"hooks": [{"type": "command", "command": format!("{relay} hook claude {event}")}]}])
-    };
-    let hooks: serde_json::Map<String, Value> =
-        EVENTS.into_iter().map(|event| (event.to_owned(), hook(event))).collect();
-    let mut settings = json!({"hooks": hooks});
+    let mut settings = json!({"hooks": hooks(order)});
     if sandboxed {
         settings["sandbox"] = json!({
             "enabled": true,
@@ -128,6 +122,17 @@ fn settings_json(order: &Order<'_>, sandboxed: bool) -> Value {
         });
     }
     settings
+}
+
+pub(super) fn hook_command(order: &Order<'_>, event: &str) -> String {
+    format!("{} hook claude {event}", shell_word(&order.relay.to_string_lossy()))
+}
+
+pub(super) fn hooks(order: &Order<'_>) -> Value {
+    let hook = |event: &str| {
+        json!([{"hooks": [{"type": "command", "command": hook_command(order, event)}]}])
+    };
+    EVENTS.into_iter().map(|event| (event.to_owned(), hook(event))).collect::<Map<_, _>>().into()
 }
 
 fn deny_read(order: &Order<'_>) -> Vec<String> {

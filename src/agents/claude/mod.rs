@@ -2,8 +2,9 @@
 
 mod launch;
 pub mod parse;
+mod terminal;
 
-use super::{Agent, Debris, Pause, Seat};
+use super::{Agent, AtTerminal, Debris, Pause, Seat};
 use crate::host::env;
 use crate::model::time::Timestamp;
 use crate::model::transcript::Sign;
@@ -16,6 +17,12 @@ pub static AGENT: Agent = Agent {
     binary: "claude",
     obstacles: launch::obstacles,
     launch: launch::launch,
+    terminal: AtTerminal {
+        launch: terminal::start,
+        session: Some(terminal::session),
+        keep: Some(terminal::keep),
+        print: Some(terminal::print),
+    },
     signs,
     transcript_signs: None,
     transcript: Some(transcript),

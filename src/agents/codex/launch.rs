@@ -65,18 +65,23 @@ pub(super) fn launch(seat: &Seat, order: &Order<'_>) -> Result<Launch> {
         }
         PermissionLevel::Ask | PermissionLevel::Read => push(&["-s", "read-only"]),
     }
-    push(&["-c", "tools.update_plan.enabled=true"]);
-    push(&["-c", &format!("shell_environment_policy.set={}", variables(order))]);
+    beside(order, &mut push);
     if order.trust_folder {
         let root = order.worktree.to_string_lossy();
         push(&["-c", &format!("projects={{{}={{trust_level=\"trusted\"}}}}", quoted(&root))]);
     }
+    push(&["-"]);
+    Ok(Launch { argv, prompt_on_stdin: true, ..Launch::default() })
+}
+
+/// What every start is given: the plan tool, our variables and our hooks.
+pub(super) fn beside(order: &Order<'_>, push: &mut impl FnMut(&[&str])) {
+    push(&["-c", "tools.update_plan.enabled=true"]);
+    push(&["-c", &format!("shell_environment_policy.set={}", variables(order))]);
     for (event, hook) in hooks(order) {
         push(&["-c", &format!("hooks.{event}={hook}")]);
     }
     push(&["-c", &format!("hooks.state={}", trusted(order))]);
-    push(&["-"]);
-    Ok(Launch { argv, prompt_on_stdin: true, ..Launch::default() })
 }
 
 /// The sandbox: workspace-write, with what a commit in a linked worktree writes to opened, and the

@@ -2,8 +2,9 @@
 
 mod launch;
 pub mod parse;
+mod terminal;
 
-use super::{Agent, Pause, Seat};
+use super::{Agent, AtTerminal, Pause, Seat};
 use crate::host::env;
 use crate::model::time::Timestamp;
 use crate::model::transcript::Sign;
@@ -17,6 +18,12 @@ pub static AGENT: Agent = Agent {
     binary: "codex",
     obstacles: launch::obstacles,
     launch: launch::launch,
+    terminal: AtTerminal {
+        launch: terminal::start,
+        session: None,
+        keep: Some(terminal::keep),
+        print: Some(terminal::print),
+    },
     signs,
     // `exec --json` never shows usage; the rollout has it after each tool result.
     transcript_signs: Some(parse::rollout_signs),
