@@ -10,8 +10,10 @@ mod it {
     mod real;
     mod relay;
     mod secrets;
+    mod real_terminal;
     mod support;
     mod tamper;
+    mod terminal;
     mod tidy;
     mod vectors;
 }

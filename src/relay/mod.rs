@@ -131,8 +131,8 @@ pub struct Driver<'a> {
     child: Option<Child>,
     /// Agents whose start failed during this drive.
     tried: Vec<AgentName>,
-    /// Agents whose leg ended badly during this drive: at a limit, whose reset may not be known, or
-    /// by a failure. They are not asked again before a person says so.
+    /// Agents whose leg ended badly during this drive: by a failure, or at a limit whose reset is
+    /// not known. They are not asked again before a person says so.
     spent: Vec<AgentName>,
     /// What the user has been told and need not be told again.
     told: Vec<String>,
@@ -351,8 +351,14 @@ impl<'a> Driver<'a> {
             Event::Received => self.tried.clear(),
             // A receipt clears `tried`, so an agent that fails after it would be started for ever.
             Event::Breached(breach) if breach.reason != BreachReason::Request => {
-                let agent = self.session().agent().cloned();
-                self.spent.extend(agent);
+                let session = self.session();
+                let end = session.leg_end.as_ref();
+                let known = end.and_then(|end| end.resets_at)
+                    .or(breach.reading.as_ref().and_then(|reading| reading.resets_at));
+                // A window opens again when it is due: the session itself knows.
+                if known.is_none() {
+                    self.spent.extend(session.agent().cloned());
+                }
             }
             _ => {}
         }

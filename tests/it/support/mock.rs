@@ -25,7 +25,9 @@ impl Mock {
         fs::create_dir_all(folder).unwrap();
         let script = folder.join(format!("{name}.script.json"));
         let log = folder.join(format!("{name}.requests.jsonl"));
-        fs::write(&script, json!({ "steps": steps }).to_string()).unwrap();
+        // A whole script, or its steps only.
+        let whole = if steps.is_object() { steps.clone() } else { json!({ "steps": steps }) };
+        fs::write(&script, whole.to_string()).unwrap();
         let mut child = Command::new("python3")
             .arg(PROGRAM)
             .args(["--port", "0", "--stdin", "--used", "0.5", "--used-step", "0", "--script"])

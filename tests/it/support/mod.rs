@@ -3,6 +3,7 @@
 
 pub(crate) mod mock;
 pub(crate) mod real;
+pub(crate) mod terminal;
 
 use serde_json::Value;
 use std::collections::BTreeMap;

@@ -210,6 +210,12 @@ impl Stage {
         }
     }
 
+    /// No process of any leg is left.
+    #[track_caller]
+    pub(crate) fn nobody_is_left(&self) {
+        nobody_is_left(&self.state());
+    }
+
     pub(crate) fn in_worktree(&self, arguments: &[&str]) -> String {
         let worktree = self.world.worktree();
         let mut words = vec!["-C", worktree.to_str().unwrap()];
@@ -241,6 +247,16 @@ impl Stage {
             assert!(began.elapsed() < Duration::from_secs(150), "waited in vain until {what}");
             std::thread::sleep(Duration::from_millis(50));
         }
+    }
+}
+
+/// No process carries a nonce of this session.
+#[track_caller]
+pub(crate) fn nobody_is_left(state: &Value) {
+    for dispatch in state["dispatches"].as_array().into_iter().flatten() {
+        let nonce = dispatch["nonce"].as_str().unwrap();
+        let left = git_relay::host::process::find_by_variable("GIT_RELAY_LEG", nonce);
+        assert!(left.is_empty(), "{} left {left:?}", dispatch["agent"]);
     }
 }
 
