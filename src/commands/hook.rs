@@ -27,6 +27,10 @@ pub fn run(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
     if source == "foreground" {
         return foreground(&arguments.collect::<Vec<_>>());
     }
+    if source == "guard" {
+        _ = terminal::guard();
+        return ExitCode::SUCCESS;
+    }
     let event = arguments.next().and_then(|word| word.into_string().ok()).unwrap_or_default();
     // Without our variables this is not a leg of a relay.
     let (Some(inbox), Some(folder)) = (ask::own_inbox(), env::var("GIT_RELAY_FOLDER")) else {

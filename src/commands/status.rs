@@ -77,6 +77,10 @@ fn rows(hub: &Hub, session: &Session, driven: bool, alive: bool) -> Vec<Vec<Stri
             row("hooks", "none of ours has fired in this leg yet".into());
         }
     }
+    let waits = alive && matches!(session.state, State::Dispatched | State::Resuming);
+    if waits && session.is_interactive() {
+        row("waiting", "for you, in its terminal (trust, login or update prompt?)".into());
+    }
     for reading in &session.readings {
         row("usage", format!("{}, {}", share(reading), ago(reading.observed_at)));
     }

@@ -16,7 +16,8 @@ use rustix::termios::{
     tcsetattr, tcsetpgrp,
 };
 use std::fs::{File, OpenOptions};
-use std::io::Write;
+use std::io::{Read, Write};
+use std::process::Child;
 use std::time::Duration;
 
 /// Takes back what full-screen programs switch on: alternate screen, hidden cursor, its shape,
@@ -41,6 +42,8 @@ pub struct Terminal {
     ours: Pid,
     settings: Termios,
     lent: Option<Lent>,
+    /// Puts the terminal right should we be killed; see [`guard`].
+    guard: Option<Child>,
 }
 
 /// To whom it is lent, and how they had set it when they were stopped.
@@ -49,6 +52,8 @@ struct Lent {
     process: Process,
     group: Pid,
     settings: Option<Termios>,
+    /// It was stopped, and we with it; it goes on when the shell gives us the terminal again.
+    parked: bool,
 }
 
 impl Terminal {
@@ -56,17 +61,14 @@ impl Terminal {
     pub fn open() -> Result<Option<Self>> {
         let tty = OpenOptions::new().read(true).write(true).open("/dev/tty");
         let (true, Ok(tty)) = (is_one(), tty) else { return Ok(None) };
-        // Once the terminal is somebody else's, taking it back would stop us. Programs that we
-        // start begin with no signal blocked: the standard library sees to that.
-        let mut blocked = SigSet::empty();
-        blocked.add(Blocked::SIGTTOU);
-        blocked.thread_block()?;
+        block_ttou()?;
         let ours = getpgrp();
         if tcgetpgrp(&tty) != Ok(ours) {
             return Ok(None);
         }
         let settings = sane(tcgetattr(&tty)?);
-        Ok(Some(Self { tty, ours, settings, lent: None }))
+        let guard = Some(process::spawn_beside(&["hook", "guard"])?);
+        Ok(Some(Self { tty, ours, settings, lent: None, guard }))
     }
 
     /// Whether `process` lives in this very terminal, so that it can be lent to it.
@@ -78,7 +80,7 @@ impl Terminal {
     /// Gives the terminal to the group that `process` leads, and wakes it.
     pub fn lend(&mut self, process: Process) {
         let Some(group) = i32::try_from(process.pid).ok().and_then(Pid::from_raw) else { return };
-        self.lent = Some(Lent { process, group, settings: None });
+        self.lent = Some(Lent { process, group, settings: None, parked: false });
         self.give();
     }
 
@@ -87,6 +89,7 @@ impl Terminal {
         if let Some(settings) = lent.settings.take() {
             _ = tcsetattr(&self.tty, OptionalActions::Drain, &settings);
         }
+        lent.parked = false;
         // One that is gone already, or a line that hung up: the next look at the process tells.
         _ = tcsetpgrp(&self.tty, lent.group);
         process::signal_group(lent.process, Signal::CONT);
@@ -96,9 +99,11 @@ impl Terminal {
     /// gives it the terminal again when the shell has given it to us.
     pub fn tend(&mut self) {
         let Some(lent) = &mut self.lent else { return };
-        if process::is_stopped(lent.process) && !shell_has(&self.tty, self.ours) {
+        let stopped = !lent.parked && process::is_stopped(lent.process);
+        if stopped && !shell_has(&self.tty, self.ours) {
+            lent.parked = true;
             lent.settings = tcgetattr(&self.tty).ok();
-            self.regain(OptionalActions::Drain);
+            self.regain(OptionalActions::Drain, true);
             // The whole job, as the shell sees it: git is our parent. Without job control nothing
             // stops, and the borrower goes on at once.
             _ = kill_process_group(self.ours, Signal::TSTP);
@@ -114,13 +119,15 @@ impl Terminal {
         let was_lent = self.lent.take().is_some();
         // Sent to the background by the shell: the terminal is not ours to touch.
         if was_lent && !shell_has(&self.tty, self.ours) {
-            self.regain(OptionalActions::Flush);
+            self.regain(OptionalActions::Flush, true);
         }
         was_lent
     }
 
-    fn regain(&mut self, how: OptionalActions) {
-        _ = tcsetpgrp(&self.tty, self.ours);
+    fn regain(&mut self, how: OptionalActions, take: bool) {
+        if take {
+            _ = tcsetpgrp(&self.tty, self.ours);
+        }
         // The screen first: a program's own settings would turn a newline into something else.
         let written = self.tty.write_all(RESTORE.as_bytes()).and_then(|()| self.tty.flush());
         // EIO after a hang-up: nobody is left to see it.
@@ -133,7 +140,41 @@ impl Drop for Terminal {
     /// An error on the way out leaves nobody a raw terminal.
     fn drop(&mut self) {
         self.take_back();
+        if let Some(mut guard) = self.guard.take() {
+            // A byte says that nothing is left to do.
+            _ = guard.stdin.take().map(|mut pipe| pipe.write_all(b"."));
+            _ = guard.wait();
+        }
     }
+}
+
+/// Beside a driver: waits for its end, and puts the terminal right if it was killed. It must know
+/// before the agent starts how the terminal is set, so it says when it does. The shell is told
+/// that git's child was killed, takes the terminal back, and keeps it as it finds it.
+pub fn guard() -> Result<()> {
+    block_ttou()?;
+    let tty = OpenOptions::new().read(true).write(true).open("/dev/tty")?;
+    let driver = std::os::unix::process::parent_id();
+    let driver = i32::try_from(driver).ok().and_then(Pid::from_raw);
+    let ours = getpgid(driver)?;
+    let settings = sane(tcgetattr(&tty)?);
+    std::io::stdout().write_all(b".")?;
+    std::io::stdout().flush()?;
+    if std::io::stdin().read(&mut [0])? > 0 {
+        return Ok(());
+    }
+    let mut left = Terminal { tty, ours, settings, lent: None, guard: None };
+    // Without job control nobody else takes it from the agent.
+    left.regain(OptionalActions::Drain, !shell_has(&left.tty, ours));
+    Ok(())
+}
+
+/// Once the terminal is somebody else's, taking it back would stop us. Programs that we start
+/// begin with no signal blocked: the standard library sees to that.
+fn block_ttou() -> Result<()> {
+    let mut blocked = SigSet::empty();
+    blocked.add(Blocked::SIGTTOU);
+    Ok(blocked.thread_block()?)
 }
 
 /// Whether one of our ancestors, a shell, has the terminal for itself: we are in its background.

@@ -1,6 +1,5 @@
 //! The only `print`. Data goes to standard output, everything else to standard error; nothing
 //! depends on colour, so there is none. A reader that went away is no error.
-#![expect(clippy::print_stderr, reason = "this is the room that prints")]
 
 use crate::error::{hint_of, kind_of};
 use crate::model::{redact, screen};
@@ -37,7 +36,8 @@ pub fn json<T: Serialize>(name: &str, value: &T) -> anyhow::Result<()> {
 
 /// One line of talk.
 pub fn say(text: impl AsRef<str>) {
-    eprintln!("{}", shown(text.as_ref()));
+    // Not `eprintln!`, which ends the program when the terminal has hung up.
+    _ = writeln!(io::stderr(), "{}", shown(text.as_ref()));
 }
 
 /// An error with its causes and its hint.

@@ -14,7 +14,7 @@ const HEAD: &str = "tell() { echo \"$1\" >>\"$GIT_RELAY_SIGNS\"; }\ntell start; 
 /// Leaves the terminal as a full-screen program does that is killed.
 const RAW: &str = "stty raw -echo; printf '\\033[?1049h\\033[?25l\\033[?1002h\\033[?1006h\\033[?2004h\\033[?1h\\033='\n";
 /// Says what it is told.
-const LISTENS: &str = "while read -r line; do echo \"heard $line\"; echo \"$line\" >>heard.txt\n\
+const LISTENS: &str = "echo ready; while read -r line; do echo \"heard $line\"; echo \"$line\" >>heard.txt\n\
      case $line in quit) tell 'done all'; exit 0;; limit) tell 'limit now'; sleep 60;; esac; done\n";
 
 /// A repository with the agents `first` and `second`, after `init`.
@@ -69,10 +69,7 @@ fn two_legs_and_a_person_who_types_only_their_own_work() {
     let world = world(LISTENS, &format!("ls .relay; {LISTENS}"));
     let terminal = Terminal::open(&world);
     runs(&terminal, "git relay start 'A task'");
-    terminal.wait("the first agent has begun", || {
-        world.repo.join(".relay/sessions").exists() && !heard(&world).contains("nothing")
-    });
-    terminal.until("took over");
+    terminal.until("ready");
     terminal.enters("good morning");
     terminal.until("heard good morning");
     terminal.enters("limit");
@@ -111,20 +108,37 @@ fn an_agent_that_is_killed_leaves_no_mess() {
 }
 
 #[test]
-fn ctrl_c_reaches_the_agent_and_not_the_driver() {
-    let world = world(&format!("trap 'echo interrupted >>heard.txt' INT\n{LISTENS}"), LISTENS);
+fn an_agent_killed_before_it_took_over_is_passed_over() {
+    let world = world("", LISTENS);
+    world.program("first-agent", "echo start >>\"$GIT_RELAY_SIGNS\"; kill -9 $$\n");
     let terminal = Terminal::open(&world);
     runs(&terminal, "git relay start 'A task'");
-    terminal.until("took over");
+    terminal.until("why    first did not take over");
+    terminal.press(&["Enter"]);
+    terminal.until("ready");
+    terminal.enters("quit");
+    terminal.until("second was left");
+    terminal.enters("l");
+    left_as_it_was(&world, &terminal);
+}
+
+#[test]
+fn ctrl_c_reaches_the_agent_and_not_the_driver() {
+    let world = world("trap 'echo interrupted >>heard.txt' INT\necho ready; while :; do read -r line || continue\n\
+         tell 'done all'; exit 0; done\n", LISTENS);
+    let terminal = Terminal::open(&world);
+    runs(&terminal, "git relay start 'A task'");
+    terminal.until("ready");
     terminal.press(&["C-c"]);
     terminal.wait("the agent heard it", || heard(&world).contains("interrupted"));
     terminal.enters("quit");
     terminal.until("first was left");
-    // Between two agents it is ours: nothing more is started.
     terminal.enters("h");
-    terminal.until("second");
-    terminal.enters("limit");
-    terminal.until("no agent is left");
+    terminal.until("starting second");
+    terminal.until("ready");
+    terminal.enters("quit");
+    terminal.until("second was left");
+    terminal.enters("l");
     left_as_it_was(&world, &terminal);
 }
 
@@ -149,7 +163,7 @@ fn ctrl_z_gives_the_shell_its_terminal_and_fg_gives_it_back() {
     let world = world(&format!("stty -echo\n{LISTENS}"), LISTENS);
     let terminal = Terminal::open(&world);
     terminal.enters("git relay start 'A task'");
-    terminal.until("took over");
+    terminal.until("ready");
     terminal.enters("one");
     terminal.until("heard one");
     terminal.press(&["C-z"]);
@@ -177,7 +191,7 @@ fn the_window_size_follows() {
     let world = world(&format!("trap 'stty size >>heard.txt' WINCH\n{LISTENS}"), LISTENS);
     let terminal = Terminal::open(&world);
     terminal.enters("git relay start 'A task'");
-    terminal.until("took over");
+    terminal.until("ready");
     terminal.resize(77, 22);
     terminal.wait("the agent has the new size", || {
         // The shell runs a trap once the read is over.
@@ -188,10 +202,10 @@ fn the_window_size_follows() {
 
 #[test]
 fn a_hang_up_ends_the_agent_and_leaves_the_session_whole() {
-    let world = world(&format!("trap 'echo hung up >>heard.txt; exit 1' HUP\n{LISTENS}"), LISTENS);
+    let world = world(&"trap 'echo hung up >>heard.txt; exit 1' HUP\necho ready; while :; do sleep 0.1; done\n", LISTENS);
     let terminal = Terminal::open(&world);
     terminal.enters("git relay start 'A task'");
-    terminal.until("took over");
+    terminal.until("ready");
     let driver = driver(&world);
     terminal.hangs_up();
     let gone = || git_relay::host::process::identify(driver).is_none();
@@ -213,12 +227,12 @@ fn a_killed_driver_leaves_the_terminal_to_the_shell_and_the_session_to_resume() 
     let terminal = Terminal::open(&world);
     terminal.enters("stty -a >before");
     terminal.enters("git relay start 'A task'");
-    terminal.until("took over");
+    terminal.until("ready");
     terminal.enters("one");
     terminal.until("heard one");
     let pid = driver(&world).to_string();
     assert_eq!(world.run("kill", &["-9", &pid]).code, Some(0));
-    terminal.until("Killed");
+    terminal.until("died of signal 9");
     terminal.enters("clear; stty -a >after; echo mine again");
     terminal.until("\nmine again");
     let text = |name: &str| fs::read_to_string(world.repo.join(name)).unwrap_or_default();
@@ -269,7 +283,7 @@ fn who_may_receive_it_is_asked_once_where_nobody_has_said() {
     terminal.enters("y");
     terminal.until("What is to be done?");
     terminal.enters("Mend the roof");
-    terminal.until("took over");
+    terminal.until("ready");
     assert_eq!(state(&world)["task"], "Mend the roof");
     terminal.enters("quit");
     terminal.until("first was left");
@@ -295,7 +309,7 @@ fn what_is_not_committed_travels_and_stays() {
     let before = world.users_things();
     let terminal = Terminal::open(&world);
     terminal.enters("git relay start --include-dirty 'A task'");
-    terminal.until("took over");
+    terminal.until("ready");
     let there = world.worktree();
     assert_eq!(fs::read(there.join("bytes.bin")).unwrap(), [0, 159, 146, 150]);
     assert_eq!(fs::read_link(there.join("link")).unwrap(), PathBuf::from("README.md"));
