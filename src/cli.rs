@@ -7,8 +7,7 @@ use std::path::PathBuf;
 const AFTER: &str = "\
 Examples:
   git relay init --agents claude,codex
-  git relay start 'Add a login page'
-  git relay run 'Add a login page'";
+  git relay start 'Add a login page'";
 
 /// Hand a coding task from one AI agent to the next, signed and kept in git
 #[derive(Debug, Parser)]

@@ -8,9 +8,9 @@ mod it {
     mod git;
     mod hostile;
     mod real;
+    mod real_terminal;
     mod relay;
     mod secrets;
-    mod real_terminal;
     mod support;
     mod tamper;
     mod terminal;

@@ -4,7 +4,9 @@
 //! It has no hook and no transcript that we read: what it tells is what its lines on standard
 //! output match, and what it states through `git relay record`.
 
-use super::{Agent, AtTerminal, Ground, Launch, Obstacle, ObstacleKind, Order, Pause, Seat, not_installed};
+use super::{
+    Agent, AtTerminal, Ground, Launch, Obstacle, ObstacleKind, Order, Pause, Seat, not_installed,
+};
 use crate::error::Fault;
 use crate::host::config::PromptBy;
 use crate::model::quota::{Reading, permille};

@@ -64,12 +64,13 @@ pub struct AtTerminal {
     pub session: Option<fn(&Nonce) -> String>,
     /// What is kept of a hook's payload, by event. Without it, whoever wrote the agent appends
     /// lines to the file that `GIT_RELAY_SIGNS` names, read like its standard output headless.
-    pub keep: Option<fn(&str, &[u8], Timestamp) -> Option<Heard>>,
+    pub keep: Option<HookKeep>,
     /// What a hook prints where no pause is wanted, by event; with the session's private folder
     /// and the payload.
     pub print: Option<HookPrint>,
 }
 
+pub type HookKeep = fn(&str, &[u8], Timestamp) -> Option<Heard>;
 pub type HookPrint = fn(&str, &Path, &[u8]) -> Result<Option<Vec<u8>>>;
 
 /// The whole prompt of an agent at a terminal: what it is to read lies in this file.

@@ -14,8 +14,8 @@ mod inbox;
 mod leg;
 mod pause;
 mod seal;
-mod terminal;
 pub mod start;
+mod terminal;
 mod watch;
 
 pub use dispatch::render;
@@ -254,15 +254,12 @@ impl<'a> Driver<'a> {
     /// A person wants to go on: an agent that waits for one, or was ended by one, is asked for again.
     pub fn go_on(&mut self) -> Result<()> {
         let session = self.session();
-        let waits = session
-            .leg_end
-            .as_ref()
-            .is_some_and(|end| match end.outcome {
-                Outcome::Asks | Outcome::Killed => true,
-                // At a terminal the person goes on with it as long as they like.
-                Outcome::Done => session.is_interactive(),
-                _ => false,
-            });
+        let waits = session.leg_end.as_ref().is_some_and(|end| match end.outcome {
+            Outcome::Asks | Outcome::Killed => true,
+            // At a terminal the person goes on with it as long as they like.
+            Outcome::Done => session.is_interactive(),
+            _ => false,
+        });
         if session.state != State::Running || !waits {
             return Ok(());
         }
@@ -353,7 +350,8 @@ impl<'a> Driver<'a> {
             Event::Breached(breach) if breach.reason != BreachReason::Request => {
                 let session = self.session();
                 let end = session.leg_end.as_ref();
-                let known = end.and_then(|end| end.resets_at)
+                let known = end
+                    .and_then(|end| end.resets_at)
                     .or(breach.reading.as_ref().and_then(|reading| reading.resets_at));
                 // A window opens again when it is due: the session itself knows.
                 if known.is_none() {

@@ -4,9 +4,9 @@
 use super::{Driver, Progress};
 use crate::agents::{Obstacle, ObstacleKind};
 use crate::error::Fault;
+use crate::host::env;
 use crate::host::process::{self, Spawn, Speaks};
 use crate::host::terminal::Terminal;
-use crate::host::env;
 use crate::model::session::{Process, State};
 use anyhow::Result;
 use std::ffi::OsString;
@@ -21,8 +21,9 @@ impl Driver<'_> {
     pub fn sit_down(&mut self) -> Result<()> {
         if self.session().is_interactive() && !self.session().state.is_end() {
             let id = &self.session().session_id;
-            let fault = Fault::refused(format!("session '{id}' works at a terminal, and this is none"))
-                .hint(format!("in a terminal of yours: git relay resume {id}"));
+            let fault =
+                Fault::refused(format!("session '{id}' works at a terminal, and this is none"))
+                    .hint(format!("in a terminal of yours: git relay resume {id}"));
             self.terminal = Some(Terminal::open()?.ok_or(fault)?);
         }
         Ok(())
@@ -67,7 +68,12 @@ impl Driver<'_> {
         let mut words = vec![env::program()?.into(), "hook".into(), "foreground".into()];
         words.extend_from_slice(argv);
         let folder = self.worktree();
-        process::spawn(Spawn { argv: &words, folder: &folder, environment, speaks: Speaks::Terminal })
+        process::spawn(Spawn {
+            argv: &words,
+            folder: &folder,
+            environment,
+            speaks: Speaks::Terminal,
+        })
     }
 
     pub(super) fn lend_to(&mut self, process: Process) {

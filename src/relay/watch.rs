@@ -6,9 +6,9 @@ use crate::agents::{Pause, Seat};
 use crate::host::tail::Tail;
 use crate::host::{clock, process};
 use crate::model::fsm::Event;
+use crate::model::heard;
 use crate::model::names::Nonce;
 use crate::model::quota;
-use crate::model::heard;
 use crate::model::session::{Breach, BreachReason, Dispatch, DispatchOutcome, Process, State};
 use crate::model::transcript::Transcript;
 use anyhow::{Context, Result};
@@ -93,9 +93,9 @@ impl Watch {
         let now = clock::now();
         let (seat, leg) = (&self.seat, &mut self.leg);
         let kept = seat.agent.terminal.keep.is_some();
-        let signs =
-            |line: &[u8]| if kept { heard::signs(line) } else { seat.signs(line, now) };
-        let more = self.stream.read(|line| signs(line).into_iter().for_each(|sign| leg.take(sign)))?;
+        let signs = |line: &[u8]| if kept { heard::signs(line) } else { seat.signs(line, now) };
+        let more =
+            self.stream.read(|line| signs(line).into_iter().for_each(|sign| leg.take(sign)))?;
         let (Some(find), Some(fold)) = (self.seat.agent.transcript, self.seat.agent.fold) else {
             return Ok(more);
         };
@@ -328,14 +328,20 @@ impl Driver<'_> {
 
     /// Whether the process still lives; our own child is reaped when it does not.
     pub(super) fn is_alive(&mut self, watch: &mut Watch) -> Result<bool> {
-        if let Some(child) = &mut self.child
-            && let Some(status) = child.try_wait()?
-        {
-            self.child = None;
-            watch.process = None;
-            watch.by_signal = status.signal().is_some() || status.code() == Some(NOT_STARTED);
-        }
-        let alive = watch.is_alive();
+        // Of our own child only its exit status counts: it looks dead before all its threads are.
+        let alive = match &mut self.child {
+            Some(child) => match child.try_wait()? {
+                Some(status) => {
+                    let code = status.code();
+                    watch.by_signal = status.signal().is_some() || code == Some(NOT_STARTED);
+                    watch.process = None;
+                    self.child = None;
+                    false
+                }
+                None => true,
+            },
+            None => watch.is_alive(),
+        };
         self.tend_terminal(alive);
         Ok(alive)
     }

@@ -224,12 +224,14 @@ mod real {
     #[ignore = "needs tests/isolate.sh"]
     fn a_killed_agent_and_a_killed_driver_leave_the_terminal_whole() {
         let stage = stage(
-            json!([say("Claude waits for you."), say("never said")]),
-            json!([say("Codex waits for you."), say("never said")]),
+            json!([say("Claude waits for you."), shell("echo two >two.txt"), say("never said")]),
+            json!([say("Codex waits for you."), say("I am.")]),
         );
         let terminal = Terminal::open(&stage.world);
         runs(&terminal, "git relay start 'A task'");
         terminal.until("Claude waits for you.");
+        terminal.enters("write the other file");
+        terminal.until("❯ 1. Yes");
         terminal.wait("its receipt is in", || stage.state()["state"] == "RUNNING");
         let agent = stage.state()["dispatch"]["process"]["pid"].to_string();
         stage.world.run("kill", &["-9", &agent]).exits(0);

@@ -124,8 +124,11 @@ fn an_agent_killed_before_it_took_over_is_passed_over() {
 
 #[test]
 fn ctrl_c_reaches_the_agent_and_not_the_driver() {
-    let world = world("trap 'echo interrupted >>heard.txt' INT\necho ready; while :; do read -r line || continue\n\
-         tell 'done all'; exit 0; done\n", LISTENS);
+    let world = world(
+        "trap 'echo interrupted >>heard.txt' INT\necho ready; while :; do read -r line || continue\n\
+         tell 'done all'; exit 0; done\n",
+        LISTENS,
+    );
     let terminal = Terminal::open(&world);
     runs(&terminal, "git relay start 'A task'");
     terminal.until("ready");
@@ -202,7 +205,10 @@ fn the_window_size_follows() {
 
 #[test]
 fn a_hang_up_ends_the_agent_and_leaves_the_session_whole() {
-    let world = world(&"trap 'echo hung up >>heard.txt; exit 1' HUP\necho ready; while :; do sleep 0.1; done\n", LISTENS);
+    let world = world(
+        &"trap 'echo hung up >>heard.txt; exit 1' HUP\necho ready; while :; do sleep 0.1; done\n",
+        LISTENS,
+    );
     let terminal = Terminal::open(&world);
     terminal.enters("git relay start 'A task'");
     terminal.until("ready");

@@ -129,9 +129,7 @@ pub(super) fn hook_command(order: &Order<'_>, event: &str) -> String {
 }
 
 pub(super) fn hooks(order: &Order<'_>) -> Value {
-    let hook = |event: &str| {
-        json!([{"hooks": [{"type": "command", "command": hook_command(order, event)}]}])
-    };
+    let hook = |event: &str| json!([{"hooks": [{"type": "command", "command": hook_command(order, event)}]}]);
     EVENTS.into_iter().map(|event| (event.to_owned(), hook(event))).collect::<Map<_, _>>().into()
 }
 

@@ -115,7 +115,11 @@ pub(super) fn print(event: &str, folder: &Path, payload: &[u8]) -> Result<Option
             format!("{window}: {} %", reading.used_permille / 10)
         })
         .collect();
-    let line = if used.is_empty() { "relay".to_owned() } else { format!("relay · {}", used.join(" · ")) };
+    let line = if used.is_empty() {
+        "relay".to_owned()
+    } else {
+        format!("relay · {}", used.join(" · "))
+    };
     Ok(Some(format!("{line}\n").into_bytes()))
 }
 
