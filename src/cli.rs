@@ -67,7 +67,7 @@ pub struct Init {
     pub json: bool,
 }
 
-/// Work on a task in this terminal, handing over from agent to agent
+/// Work on a task in this terminal, handing over down the list of agents
 ///
 /// The agent is started here, as you would start it yourself: your own settings rule, and what you
 /// type goes to it. When its limit comes, or you say `git relay handoff` in another terminal, the
