@@ -248,7 +248,11 @@ mod real {
         let driver = git_relay::host::lock::holder(&lock).expect("a driver").to_string();
         stage.world.run("kill", &["-9", &driver]).exits(0);
         terminal.until("died of signal 9");
-        terminal.enters("clear; stty -a >after; git relay resume");
+        terminal.enters("clear; git relay resume");
+        // Codex lives on and has the terminal again: what is pressed reaches it, not the driver.
+        terminal.wait("its driver is back", || git_relay::host::lock::is_held(&lock));
+        std::thread::sleep(std::time::Duration::from_secs(2));
+        terminal.press(&["C-c"]);
         terminal.until("was left");
         terminal.enters("l");
         left_as_it_was(&stage, &terminal);

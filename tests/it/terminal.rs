@@ -206,7 +206,7 @@ fn the_window_size_follows() {
 #[test]
 fn a_hang_up_ends_the_agent_and_leaves_the_session_whole() {
     let world = world(
-        &"trap 'echo hung up >>heard.txt; exit 1' HUP\necho ready; while :; do sleep 0.1; done\n",
+        "trap 'echo hung up >>heard.txt; exit 1' HUP\necho ready; while :; do sleep 0.1; done\n",
         LISTENS,
     );
     let terminal = Terminal::open(&world);
