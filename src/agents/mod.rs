@@ -190,6 +190,8 @@ pub struct Order<'a> {
     /// This program, for hook lines.
     pub relay: &'a Path,
     pub key_folder: &'a Path,
+    /// All refs are one table, which an agent must write to commit: none can be shut by itself.
+    pub reftable: bool,
     /// Other branches of the repository, in full (`refs/heads/…`), that it may not move.
     pub other_branches: &'a [String],
     /// Variables every agent gets; an adapter may have to pass them on by other ways too.

@@ -18,6 +18,7 @@ use std::time::Duration;
 
 pub(super) fn run(args: &Init) -> Result<u8> {
     let repo = open_repository()?;
+    repo.check_git()?;
     if repo.head_commit()?.is_none() {
         return Err(Fault::refused("this repository has no commit yet")
             .hint("git commit --allow-empty -m 'Initial commit'")
@@ -43,7 +44,7 @@ pub(super) fn run(args: &Init) -> Result<u8> {
     // Some agents' sandboxes can shut this file against writing only if it is there (tried on
     // Claude Code 2.1.332); without it they could move every branch.
     let packed_refs = repo.common_dir().join("packed-refs");
-    if !packed_refs.exists() {
+    if !repo.is_reftable() && !packed_refs.exists() {
         drop(files::open_append(&packed_refs)?);
         made.push(packed_refs);
     }

@@ -81,14 +81,7 @@ fn run(command: Command) -> Result<u8> {
 
 /// The repository of the current folder, ready or not.
 fn open_repository() -> Result<Repository> {
-    let repo = Repository::open(&env::current_folder()?)?;
-    // The git room reads and writes them, but no relay on them has been killed at every call yet.
-    if repo.is_reftable() {
-        return Err(Fault::environment("this repository keeps its refs in reftable")
-            .hint("git refs migrate --ref-format=files")
-            .into());
-    }
-    Ok(repo)
+    Repository::open(&env::current_folder()?)
 }
 
 /// The repository of the current folder with its settings and trust; it must be ready.

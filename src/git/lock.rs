@@ -155,7 +155,7 @@ pub(super) fn clear_stale(target: &Path) -> Result<()> {
 }
 
 /// Which file it is and when it was last written.
-fn identity(path: &Path) -> Option<(u64, u64, i64, i64)> {
+pub(super) fn identity(path: &Path) -> Option<(u64, u64, i64, i64)> {
     let metadata = fs::symlink_metadata(path).ok()?;
     Some((metadata.dev(), metadata.ino(), metadata.mtime(), metadata.mtime_nsec()))
 }

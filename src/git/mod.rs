@@ -20,6 +20,7 @@ pub mod snapshot;
 mod submodules;
 mod survey;
 mod survey_by_git;
+mod version;
 pub mod worktree;
 
 pub use objects::Commit;
@@ -202,6 +203,14 @@ impl Repository {
     /// The merge, rebase, cherry-pick, revert, bisect or am that is under way in this worktree.
     pub fn operation_in_progress(&self) -> Option<&'static str> {
         use gix::state::InProgress;
+        if self.reftable {
+            // These two are refs there, and no files that gix would see.
+            for (name, word) in [("CHERRY_PICK_HEAD", "cherry-pick"), ("REVERT_HEAD", "revert")] {
+                if self.read_ref(name).is_ok_and(|found| found.is_some()) {
+                    return Some(word);
+                }
+            }
+        }
         self.gix.state().map(|state| match state {
             InProgress::ApplyMailbox | InProgress::ApplyMailboxRebase => "am",
             InProgress::Bisect => "bisect",

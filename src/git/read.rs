@@ -75,7 +75,12 @@ impl Repository {
 
     /// Whether a tracked file of this worktree differs from its last commit.
     pub fn has_changes(&self) -> Result<bool> {
-        Ok(self.gix.is_dirty()?)
+        // gix sees no HEAD in reftable, and no way through a sparse index.
+        if let Ok(dirty) = self.gix.is_dirty() {
+            return Ok(dirty);
+        }
+        let call = self.git(["status", "--porcelain", "--untracked-files=no"]);
+        Ok(!call.head(1)?.0.is_empty())
     }
 
     /// Mode and object of one path in a commit's tree.

@@ -50,12 +50,15 @@ const OTHER_ENV_VARS: [&str; 12] = [
     "SSH_ASKPASS",
 ];
 
-const PINNED_CONFIG: [&str; 7] = [
+const PINNED_CONFIG: [&str; 9] = [
     "core.fsmonitor=false",
     "core.hooksPath=/dev/null",
     "gc.auto=0",
     "maintenance.auto=false",
     "submodule.recurse=false",
+    // Git gives up on another's lock after 100 ms by itself.
+    "core.filesRefLockTimeout=2000",
+    "reftable.lockTimeout=2000",
     // `log --show-signature` runs them, also before the configuration has been looked at.
     "gpg.program=gpg",
     "gpg.ssh.program=ssh-keygen",
@@ -252,6 +255,13 @@ impl GitCall {
 impl GitOutput {
     /// This outcome as an error that names the call and git's last word on it.
     pub fn failure(&self, words: &str) -> anyhow::Error {
+        if self.stderr.contains("unknown repository extension")
+            || self.stderr.contains("unknown value for 'extensions.")
+        {
+            return Fault::environment("the installed git is too old for this repository")
+                .hint("install git 2.45 or newer")
+                .into();
+        }
         let said = self.stderr.lines().rev().find(|line| !line.trim().is_empty());
         let code = match self.code {
             Some(code) => format!("exit {code}"),

@@ -75,21 +75,23 @@ impl Repository {
         // leave that lock in everybody's way.
         let call = self.git(["worktree", "add", "--quiet", "--no-checkout"]);
         let call = call.env(MAKES_VARIABLE, makes);
-        match self.read_ref(full)? {
+        let call = match self.read_ref(full)? {
             None => {
                 let call = call.args(["--no-track", "-b", branch]);
-                call.args([path]).args([base.as_str()]).run()?
+                call.args([path]).args([base.as_str()])
             }
             // Made by an attempt that was killed before the worktree was there.
             Some(tip) if tip == *base && self.checked_out_at(full)?.is_none() => {
-                call.args([path]).args([branch]).run()?
+                call.args([path]).args([branch])
             }
             Some(_) => bail!(
                 Fault::refused(format!("the branch `{branch}` exists already"))
                     .hint(format!("look at it first: git log {branch}"))
             ),
         };
-        Ok(())
+        let words = call.words();
+        let output = self.write_refs(call)?;
+        if output.code == Some(0) { Ok(()) } else { Err(output.failure(&words)) }
     }
 
     /// What an attempt that was killed has left at `path`: `true` when git came to its end there.
@@ -115,8 +117,8 @@ impl Repository {
             remove_all(&git_dir)?;
             return Ok(false);
         }
-        let head = fs::read(git_dir.join("HEAD")).unwrap_or_default();
-        let ours = head.trim_end() == format!("ref: {full}").as_bytes();
+        let worktree = Self::open_pinned(&self.common_dir, &git_dir, path)?;
+        let ours = worktree.head_branch()?.as_deref() == Some(full);
         if ours && self.read_ref(full)?.as_ref() == Some(base) {
             return Ok(true);
         }

@@ -8,6 +8,7 @@ use anyhow::{Context, Result};
 use rustix::process::{Pid, Signal};
 use std::ffi::OsString;
 use std::fs::{self, File};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -102,6 +103,24 @@ pub fn find_by_variable(name: &str, value: &str) -> Vec<Process> {
         })
         .filter_map(identify)
         .collect()
+}
+
+/// Whether a process that we can look into has the file open or mapped; also where that cannot be
+/// seen at all.
+pub fn may_have(file: &PathBuf) -> bool {
+    let Ok(wanted) = fs::metadata(file) else { return false };
+    let Ok(entries) = fs::read_dir("/proc/self/fd").and(fs::read_dir("/proc")) else {
+        return true;
+    };
+    let number = wanted.ino().to_string();
+    entries.flatten().any(|process| {
+        let files = fs::read_dir(process.path().join("fd")).into_iter().flatten().flatten();
+        let mut open = files.filter_map(|file| fs::metadata(file.path()).ok());
+        // A line's fifth word is the inode. Its device is not compared: some systems show another.
+        let maps = fs::read_to_string(process.path().join("maps")).unwrap_or_default();
+        open.any(|open| (open.dev(), open.ino()) == (wanted.dev(), wanted.ino()))
+            || maps.lines().any(|line| line.split_whitespace().nth(4) == Some(&number))
+    })
 }
 
 /// Sends `signal` to the process group that `process` leads, if it still lives.

@@ -140,6 +140,7 @@ impl Driver<'_> {
                 prompt_file,
                 relay: &env::program()?,
                 key_folder: &keys::key_folder()?,
+                reftable: hub.repo.is_reftable(),
                 other_branches: &other_branches,
                 variables: &variables,
                 unsandboxed_shell: self.options.unsandboxed_shell,

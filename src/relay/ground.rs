@@ -81,6 +81,10 @@ impl Driver<'_> {
             ("gc.auto", "0".to_owned()),
             ("maintenance.auto", "false".to_owned()),
         ];
+        if self.hub.repo.is_reftable() {
+            // One lock for all refs: without it a commit fails beside another session's.
+            pairs.push(("reftable.lockTimeout", "2000".to_owned()));
+        }
         pairs.extend(self.excludes(seat)?.map(|path| ("core.excludesFile", shown(path))));
         let mut variables = vec![
             (LEG_VARIABLE.to_owned(), nonce.to_string()),
@@ -105,8 +109,12 @@ impl Driver<'_> {
             .map(|name| (name.into(), None))
     }
 
-    /// The branches an agent must not move: all but the session's own.
+    /// The branches an agent must not move, where each is a file that can be shut: all but the
+    /// session's own.
     pub(super) fn other_branches(&self) -> Result<Vec<String>> {
+        if self.hub.repo.is_reftable() {
+            return Ok(Vec::new());
+        }
         let own = branch_ref(&self.session().workplace.branch);
         let branches = self.hub.repo.list_refs("refs/heads/")?;
         Ok(branches.into_iter().map(|(name, _)| name).filter(|name| *name != own).collect())

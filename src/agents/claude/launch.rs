@@ -153,8 +153,10 @@ fn deny_write(order: &Order<'_>) -> Vec<String> {
         "logs/HEAD",
         "FETCH_HEAD",
     ];
-    let mut paths: Vec<String> =
-        fixed.iter().map(|name| shown(&order.common_dir.join(name))).collect();
+    // In reftable `refs/heads` is a file, and a path below it cannot be shut.
+    let is_file = |name: &str| !order.reftable || !(name.contains("refs") || name == "logs/HEAD");
+    let files = fixed.into_iter().filter(|name| is_file(name));
+    let mut paths: Vec<String> = files.map(|name| shown(&order.common_dir.join(name))).collect();
     paths.push(shown(&order.git_dir.join("gitdir")));
     for branch in order.other_branches {
         paths.push(shown(&order.common_dir.join(branch)));

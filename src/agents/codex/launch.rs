@@ -95,12 +95,16 @@ fn profile(order: &Order<'_>) -> Result<String> {
     enter(common.into(), "read");
     enter(order.worktree.into(), "write");
     // Opening the common git dir as a whole does not help; these must exist before.
-    let heads = common.join("refs/heads/relay");
-    let logs = common.join("logs/refs/heads/relay");
-    files::make_folder(&heads)?;
-    files::make_folder(&logs)?;
-    for folder in [order.git_dir.into(), common.join("objects"), heads, logs] {
-        enter(folder, "write");
+    let refs = match order.reftable {
+        true => vec!["reftable"],
+        false => vec!["refs/heads/relay", "logs/refs/heads/relay"],
+    };
+    for name in &refs {
+        files::make_folder(&common.join(name))?;
+    }
+    enter(order.git_dir.into(), "write");
+    for name in refs.into_iter().chain(["objects"]) {
+        enter(common.join(name), "write");
     }
     let pointers = ["gitdir", "commondir"].map(|name| order.git_dir.join(name));
     let others = order.other_branches.iter().map(|branch| common.join(branch));

@@ -1,0 +1,94 @@
+//! Reftable keeps all refs behind one lock: a git that dies while it holds `tables.list.lock`
+//! shuts every ref of the repository, the user's too, and nothing in it says whose it was.
+//!
+//! So our own writers take turns, and leave a mark while their git runs. A lock is cleared only
+//! with proof that it is a dead one's and ours: such a mark stands (or an agent was ended), the
+//! lock is this user's and not older, for two seconds nothing touched it, and no process has it.
+
+use crate::git::Repository;
+use crate::git::lock::{STALE_AFTER, identity};
+use crate::git::run::{GitCall, GitOutput};
+use crate::host::process;
+use anyhow::{Context, Result};
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::SystemTime;
+
+impl Repository {
+    /// Runs a git that writes refs.
+    pub(in crate::git) fn write_refs(&self, call: GitCall) -> Result<GitOutput> {
+        if !self.reftable {
+            return call.output();
+        }
+        let turn = self.take_turn()?;
+        let output = call.output()?;
+        // One that ended by itself has left no lock.
+        if output.code.is_some() {
+            turn.set_len(0).context("cannot take back a mark")?;
+        }
+        Ok(output)
+    }
+
+    /// Waits for this writer's turn, clears what one that died has left, and leaves a mark.
+    fn take_turn(&self) -> Result<File> {
+        let path = self.common_dir.join("relay/reftable.lock");
+        let take = || -> io::Result<File> {
+            fs::create_dir_all(self.common_dir.join("relay"))?;
+            let mut file = File::options().create(true).append(true).open(&path)?;
+            file.lock()?;
+            let mark = file.metadata()?;
+            if mark.len() > 0 {
+                self.clear_dead_stack(&self.git_dir, mark.modified()?)?;
+            }
+            // Over a lock that stays the old mark stays as well: its time is the proof.
+            if self.stack_locks(&self.git_dir).is_empty() {
+                file.set_len(0)?;
+            }
+            if file.metadata()?.len() == 0 {
+                write!(file, "{}", std::process::id())?;
+            }
+            Ok(file)
+        };
+        take().with_context(|| format!("cannot take a turn at `{}`", path.display()))
+    }
+
+    /// Clears the locks that a git of ours, begun after `since`, has left at its death on the refs
+    /// that all worktrees share and on those of the worktree of `git_dir`.
+    pub(super) fn clear_dead_stack(&self, git_dir: &Path, since: SystemTime) -> io::Result<()> {
+        let mut locks = self.stack_locks(git_dir);
+        locks.retain(|lock| {
+            fs::symlink_metadata(lock).is_ok_and(|found| {
+                found.uid() == rustix::process::geteuid().as_raw()
+                    && found.modified().is_ok_and(|made| made >= since)
+            })
+        });
+        if locks.is_empty() {
+            return Ok(());
+        }
+        let seen: Vec<_> = locks.iter().map(|lock| identity(lock)).collect();
+        thread::sleep(STALE_AFTER);
+        for (lock, seen) in locks.iter().zip(seen) {
+            // The lock of a table is closed while its table, mapped, is being compacted.
+            let in_use = [lock.clone(), lock.with_extension("")].iter().any(process::may_have);
+            if seen.is_some() && identity(lock) == seen && !in_use {
+                match fs::remove_file(lock) {
+                    Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                    _ => {}
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The lock files of the refs of all worktrees and of those of one.
+    pub(super) fn stack_locks(&self, git_dir: &Path) -> Vec<PathBuf> {
+        let mut folders = vec![self.common_dir.join("reftable"), git_dir.join("reftable")];
+        folders.dedup();
+        let entries = folders.iter().filter_map(|folder| fs::read_dir(folder).ok()).flatten();
+        let paths = entries.flatten().map(|entry| entry.path());
+        paths.filter(|path| path.extension().is_some_and(|kind| kind == "lock")).collect()
+    }
+}
