@@ -155,6 +155,7 @@ impl<'a> Driver<'a> {
             Fault::raced(format!("session '{session}' is being driven by {by}"))
                 .hint("press Ctrl-C where it runs, or: git relay handoff")
         })?;
+        hub.repo.settle_refs()?;
         // After the lock: what is loaded now cannot be moved by anybody else.
         let stored = hub.load(session)?;
         store::audit::chain(&hub.repo, &hub.trust, &stored)?;

@@ -16,10 +16,17 @@ impl Refs for Program<'_> {
     fn read(&self, name: &str) -> Result<Option<Value>> {
         let repo = self.repo;
         if name == "HEAD" {
-            let output = repo.git(["symbolic-ref", "--quiet", name]).output()?;
-            if output.code == Some(0) {
-                let target = output.stdout.trim().to_str_lossy().into_owned();
-                return Ok(Some(Value::Symbolic(target)));
+            let call = repo.git(["symbolic-ref", "--quiet", name]);
+            let words = call.words();
+            let output = call.output()?;
+            match output.code {
+                Some(0) => {
+                    let target = output.stdout.trim().to_str_lossy().into_owned();
+                    return Ok(Some(Value::Symbolic(target)));
+                }
+                // Detached.
+                Some(1) => {}
+                _ => return Err(output.failure(&words)),
             }
         }
         // It resolves symbolic refs on its own. Only when quiet does its exit code tell a ref that

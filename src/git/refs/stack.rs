@@ -11,48 +11,70 @@ use crate::git::run::{GitCall, GitOutput};
 use crate::host::process;
 use anyhow::{Context, Result};
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::SystemTime;
 
+/// Set for a git that writes refs, and for its children, to the process whose turn it is.
+const TURN_VARIABLE: &str = "GIT_RELAY_TURN";
+
 impl Repository {
+    /// Waits until nothing that a dead command has begun can move a ref any more.
+    pub fn settle_refs(&self) -> Result<()> {
+        let stands = || fs::metadata(self.turn_path()).is_ok_and(|mark| mark.len() > 0);
+        if self.reftable && stands() {
+            let turn = self.take_turn()?;
+            if self.stack_locks(&self.git_dir).is_empty() {
+                turn.set_len(0).context("cannot take back a mark")?;
+            }
+        }
+        Ok(())
+    }
+
+    fn turn_path(&self) -> PathBuf {
+        self.common_dir.join("relay/reftable.lock")
+    }
+
     /// Runs a git that writes refs.
     pub(in crate::git) fn write_refs(&self, call: GitCall) -> Result<GitOutput> {
         if !self.reftable {
             return call.output();
         }
         let turn = self.take_turn()?;
-        let output = call.output()?;
-        // One that ended by itself has left no lock.
-        if output.code.is_some() {
+        let output = call.env(TURN_VARIABLE, std::process::id().to_string()).output()?;
+        // One that fails may have lost a git of its own that held the lock.
+        if output.code == Some(0) || self.stack_locks(&self.git_dir).is_empty() {
             turn.set_len(0).context("cannot take back a mark")?;
         }
         Ok(output)
     }
 
-    /// Waits for this writer's turn, clears what one that died has left, and leaves a mark.
+    /// Waits for this writer's turn, ends and clears what one that died has left, leaves a mark.
     fn take_turn(&self) -> Result<File> {
-        let path = self.common_dir.join("relay/reftable.lock");
-        let take = || -> io::Result<File> {
+        let path = self.turn_path();
+        let open = || -> io::Result<(File, String, SystemTime)> {
             fs::create_dir_all(self.common_dir.join("relay"))?;
-            let mut file = File::options().create(true).append(true).open(&path)?;
+            let mut file = File::options().create(true).read(true).append(true).open(&path)?;
             file.lock()?;
-            let mark = file.metadata()?;
-            if mark.len() > 0 {
-                self.clear_dead_stack(&self.git_dir, mark.modified()?)?;
-            }
-            // Over a lock that stays the old mark stays as well: its time is the proof.
-            if self.stack_locks(&self.git_dir).is_empty() {
-                file.set_len(0)?;
-            }
-            if file.metadata()?.len() == 0 {
-                write!(file, "{}", std::process::id())?;
-            }
-            Ok(file)
+            let mut mark = String::new();
+            file.read_to_string(&mut mark)?;
+            let since = file.metadata()?.modified()?;
+            Ok((file, mark, since))
         };
-        take().with_context(|| format!("cannot take a turn at `{}`", path.display()))
+        let (mut file, mark, since) =
+            open().with_context(|| format!("cannot take a turn at `{}`", path.display()))?;
+        if !mark.is_empty() {
+            process::sweep(TURN_VARIABLE, &mark, STALE_AFTER)?;
+            self.clear_dead_stack(&self.git_dir, since)?;
+        }
+        // Over a lock that stays the old mark stays as well: its time is the proof.
+        if mark.is_empty() || self.stack_locks(&self.git_dir).is_empty() {
+            file.set_len(0)?;
+            write!(file, "{}", std::process::id())?;
+        }
+        Ok(file)
     }
 
     /// Clears the locks that a git of ours, begun after `since`, has left at its death on the refs

@@ -9,6 +9,7 @@ mod hand_over;
 mod objects;
 mod places;
 mod refs;
+mod reftable;
 mod snapshot;
 
 use git_relay::git::{Caps, Durability, Repository, Snapshot};
