@@ -10,6 +10,7 @@ mod it {
     mod real;
     mod relay;
     mod secrets;
+    mod shapes;
     mod support;
     mod tamper;
     mod tidy;

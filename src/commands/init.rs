@@ -18,7 +18,7 @@ use std::time::Duration;
 
 pub(super) fn run(args: &Init) -> Result<u8> {
     let repo = open_repository()?;
-    repo.check_git()?;
+    repo.can_relay()?;
     if repo.head_commit()?.is_none() {
         return Err(Fault::refused("this repository has no commit yet")
             .hint("git commit --allow-empty -m 'Initial commit'")
@@ -65,6 +65,7 @@ pub(super) fn run(args: &Init) -> Result<u8> {
         made.extend(write_order(&repo, &order)?);
     }
     if args.json {
+        let made: Vec<String> = made.iter().map(out::path).collect();
         let value = json!({
             "made": made, "installed": installed, "agents": order,
             "publicKey": keys::load_key(&repo)?.public().fingerprint(),

@@ -87,7 +87,8 @@ fn open_repository() -> Result<Repository> {
 /// The repository of the current folder with its settings and trust; it must be ready.
 fn open_hub() -> Result<Hub> {
     let found = open_repository()?;
-    let here = (found.git_dir() != found.common_dir())
+    let here = found
+        .is_ours()
         .then(|| found.git_dir().file_name()?.to_str().and_then(SessionId::new))
         .flatten();
     let mut repo = match found.main_work_tree() {

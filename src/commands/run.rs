@@ -42,7 +42,7 @@ pub(super) fn tell_end(driver: &Driver<'_>, end: &End, as_json: bool) -> Result<
         let value = json!({
             "sessionId": session.session_id, "end": word, "state": session.state,
             "leg": session.leg, "branch": session.workplace.branch,
-            "worktree": driver.worktree(), "resetsAt": resets_at, "detail": detail,
+            "worktree": out::path(driver.worktree()), "resetsAt": resets_at, "detail": detail,
             "openItems": open_items,
         });
         out::json("run", &value)?;

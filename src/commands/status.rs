@@ -32,7 +32,7 @@ pub(super) fn run(args: &One) -> Result<u8> {
     if args.json {
         let value = json!({
             "session": session, "driven": driven, "agentAlive": alive, "next": next,
-            "worktree": hub.worktree(&session),
+            "worktree": out::path(hub.worktree(&session)),
             "notYetSigned": {"facts": facts, "request": request},
             "hookFaults": hook_faults.as_deref().map_or(0, |text| text.lines().count()),
         });

@@ -1,4 +1,4 @@
-//! Whether the installed git is new enough; asked where a person begins, never in a hook.
+//! Whether a relay can be had here at all; asked where a person begins, never in a hook.
 
 use super::Repository;
 use crate::error::Fault;
@@ -11,8 +11,17 @@ const OLDEST_FOR_REFTABLE: (u32, u32) = (2, 45);
 
 impl Repository {
     /// # Errors
-    /// Environment: git is too old for what a relay needs of it here.
-    pub fn check_git(&self) -> Result<()> {
+    /// Environment: git is too old for what a relay needs of it here. Refused: agents are told of
+    /// this place in JSON, TOML and words, which cannot hold its name.
+    pub fn can_relay(&self) -> Result<()> {
+        for path in [Some(&self.common_dir), self.main_work_tree.as_ref()].into_iter().flatten() {
+            if path.to_str().is_none() {
+                bail!(
+                    Fault::refused(format!("the path `{}` is not UTF-8", path.display()))
+                        .hint("move the repository to a folder with another name")
+                );
+            }
+        }
         let output = self.git(["version"]).run()?;
         let said = String::from_utf8_lossy(&output);
         let (oldest, what) = match self.is_reftable() {

@@ -136,6 +136,9 @@ impl Repository {
         clear_stale(&git_dir.join("index"))?;
         let worktree = Self::open_pinned(&self.common_dir, &git_dir, path)?;
         let call = worktree.git(["read-tree", "--reset", "-u", base.as_str()]);
+        // A partial clone may not have these files yet. No agent has been at work here: what is
+        // fetched is fetched as the user's own checkout would.
+        let call = call.env("GIT_NO_LAZY_FETCH", "0");
         call.env(MAKES_VARIABLE, makes).run()?;
         // In one piece: a mark without its branch would count as one.
         files::replace(&git_dir.join(MARK), format!("{full}\n").as_bytes(), 0o644)?;
@@ -162,6 +165,11 @@ impl Repository {
         remove_all(&git_dir)
     }
 
+    /// Whether this is a worktree that we made.
+    pub fn is_ours(&self) -> bool {
+        self.git_dir.join(MARK).exists()
+    }
+
     /// All worktrees, the main one first.
     pub fn worktrees(&self) -> Result<Vec<Worktree>> {
         let output = self.git(["worktree", "list", "--porcelain", "-z"]).run()?;
@@ -178,6 +186,13 @@ impl Repository {
                 b"bare" => current.bare = true,
                 b"prunable" => current.prunable = true,
                 b"" if !current.path.as_os_str().is_empty() => {
+                    // Git names a git dir that lies elsewhere in place of its main worktree.
+                    if let Some(main) = self.main_work_tree()
+                        && !current.bare
+                        && current.path == self.common_dir
+                    {
+                        current.path = main.to_owned();
+                    }
                     found.push(std::mem::take(&mut current));
                 }
                 _ => {}

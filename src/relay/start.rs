@@ -45,7 +45,7 @@ pub fn begin<'a>(
             .hint("put it into a file and name the file")
             .into());
     }
-    hub.repo.check_git()?;
+    hub.repo.can_relay()?;
     if hub.repo.read_ref("refs/heads/relay")?.is_some() {
         return Err(Fault::refused(
             "a branch 'relay' exists, so git cannot make 'relay/<session>'",

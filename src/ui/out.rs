@@ -6,6 +6,7 @@ use crate::error::{hint_of, kind_of};
 use crate::model::{redact, screen};
 use serde::Serialize;
 use std::io::{self, ErrorKind, Write};
+use std::path::Path;
 
 /// Version of every `--json` output; it rises when a field changes its meaning or goes.
 pub const JSON_VERSION: u32 = 1;
@@ -33,6 +34,11 @@ pub fn line(text: impl AsRef<str>) -> anyhow::Result<()> {
 pub fn json<T: Serialize>(name: &str, value: &T) -> anyhow::Result<()> {
     let value = serde_json::json!({"version": JSON_VERSION, name: value});
     data(format!("{}\n", serde_json::to_string_pretty(&value)?).as_bytes())
+}
+
+/// A path for JSON, which knows no other names than Unicode.
+pub fn path(path: impl AsRef<Path>) -> String {
+    path.as_ref().to_string_lossy().into_owned()
 }
 
 /// One line of talk.
