@@ -83,10 +83,21 @@ impl Stage {
         Self::with_repository_in(None, cast)
     }
 
+    /// With all refs in one table.
+    pub(crate) fn on_reftable(cast: &Cast<'_>) -> Self {
+        Self::with(None, &["--ref-format=reftable"], cast)
+    }
+
     /// With the repository below `place`; everything else is where it always is.
     pub(crate) fn with_repository_in(place: Option<&Path>, cast: &Cast<'_>) -> Self {
+        Self::with(place, &[], cast)
+    }
+
+    /// In a repository made with these options.
+    fn with(place: Option<&Path>, options: &[&str], cast: &Cast<'_>) -> Self {
         let bin = agents_folder();
         let mut world = World::below(&scratch());
+        world.begin_anew(options);
         let moved = place.map(|place| tempfile::tempdir_in(place).unwrap());
         if let Some(folder) = &moved {
             let repo = folder.path().join("repo");
