@@ -107,7 +107,7 @@ pub fn find_by_variable(name: &str, value: &str) -> Vec<Process> {
 
 /// Whether a process that we can look into has the file open or mapped; also where that cannot be
 /// seen at all.
-pub fn may_have(file: &PathBuf) -> bool {
+pub fn may_have(file: &Path) -> bool {
     let Ok(wanted) = fs::metadata(file) else { return false };
     let Ok(entries) = fs::read_dir("/proc/self/fd").and(fs::read_dir("/proc")) else {
         return true;

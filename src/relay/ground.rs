@@ -82,8 +82,9 @@ impl Driver<'_> {
             ("maintenance.auto", "false".to_owned()),
         ];
         if self.hub.repo.is_reftable() {
-            // One lock for all refs: without it a commit fails beside another session's.
-            pairs.push(("reftable.lockTimeout", "2000".to_owned()));
+            // One lock for all refs: a commit must outlast another session's, and the time after
+            // which that of a dead one is cleared.
+            pairs.push(("reftable.lockTimeout", "10000".to_owned()));
         }
         pairs.extend(self.excludes(seat)?.map(|path| ("core.excludesFile", shown(path))));
         let mut variables = vec![

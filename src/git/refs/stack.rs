@@ -44,7 +44,11 @@ impl Repository {
         }
         let turn = self.take_turn()?;
         let output = call.env(TURN_VARIABLE, std::process::id().to_string()).output()?;
-        // One that fails may have lost a git of its own that held the lock.
+        // One that fails was killed, or lost a git of its own, perhaps with the lock in its hand. An
+        // agent that wants to commit meanwhile waits, but not for long.
+        if output.code != Some(0) {
+            self.clear_dead_stack(&self.git_dir, turn.metadata()?.modified()?)?;
+        }
         if output.code == Some(0) || self.stack_locks(&self.git_dir).is_empty() {
             turn.set_len(0).context("cannot take back a mark")?;
         }
@@ -93,8 +97,11 @@ impl Repository {
         let seen: Vec<_> = locks.iter().map(|lock| identity(lock)).collect();
         thread::sleep(STALE_AFTER);
         for (lock, seen) in locks.iter().zip(seen) {
-            // The lock of a table is closed while its table, mapped, is being compacted.
-            let in_use = [lock.clone(), lock.with_extension("")].iter().any(process::may_have);
+            // The lock of a table is closed while its table, mapped, is being compacted. The list of
+            // tables is open in every git, one that waits for this very lock too.
+            let table = lock.with_extension("");
+            let in_use = process::may_have(lock)
+                || (!table.ends_with("tables.list") && process::may_have(&table));
             if seen.is_some() && identity(lock) == seen && !in_use {
                 match fs::remove_file(lock) {
                     Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),

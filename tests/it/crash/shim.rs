@@ -18,8 +18,14 @@ const SCENE: Scene = Scene {
         resume(world);
     },
     check: |world, before| {
-        // A lock that our dead git has left keeps an agent, alone by then, from committing; what it
-        // made is in the snapshot all the same.
+        // A lock that our dead git has left keeps an agent, alone by then, from committing. What
+        // it made is there all the same: in the snapshot, or for a person to commit.
+        let worktree = world.repo.join(".relay/sessions").join(&sessions(world)[0]);
+        let git =
+            |words: &[&str]| world.git(&[&["-C", worktree.to_str().unwrap()], words].concat());
+        if git(&["status", "--porcelain"]) == "M  half.txt" {
+            git(&["commit", "-q", "-m", "Finish half.txt"]);
+        }
         came_to_its_end(world);
         at_rest_for_good(world, before);
     },
