@@ -77,12 +77,14 @@ impl Program<'_> {
             return Ok(());
         }
         self.repo.must_stand_at(name, expected)?;
-        let lock = if self.repo.reftable {
-            self.repo.common_dir.join("reftable/tables.list.lock")
+        let locks = if self.repo.reftable {
+            vec![self.repo.common_dir.join("reftable/tables.list.lock")]
         } else {
-            lock_path(&self.repo.ref_path(name))
+            // To delete a ref git locks the packed ones as well.
+            let packed = self.repo.common_dir.join("packed-refs");
+            vec![lock_path(&self.repo.ref_path(name)), lock_path(&packed)]
         };
-        if lock.exists() {
+        if let Some(lock) = locks.iter().find(|lock| lock.exists()) {
             bail!(Fault::refused(format!("`{}` is in the way", lock.display())).hint(format!(
                 "a git command is at work there, or died; if none runs: rm '{}'",
                 lock.display()
