@@ -143,8 +143,10 @@ impl Repository {
     /// Removes a worktree that we made, with everything in it. The caller has made sure that
     /// nothing in it is unsaved. One that is gone already is fine.
     pub fn remove_worktree(&self, path: &Path) -> Result<()> {
+        let name = path.file_name().context("a worktree has a name")?;
+        let gone = self.common_dir.join("relay/gone").join(name);
         let Some(git_dir) = git_dir_of(&self.common_dir, path)? else {
-            return Ok(());
+            return remove_all(&gone);
         };
         if !git_dir.join(MARK).exists() {
             bail!(
@@ -152,12 +154,16 @@ impl Repository {
                     .hint(format!("git worktree remove '{}'", path.display()))
             );
         }
-        if path.join(".git").exists() {
-            self.git(["worktree", "remove", "--force", "--force"]).args([path]).run()?;
-            return Ok(());
-        }
+        // Not by git: killed half-way it leaves a git dir of which nobody knows whose it was.
         remove_all(path)?;
-        remove_all(&git_dir)
+        remove_all(&gone)?;
+        files::make_folder(&self.common_dir.join("relay/gone"))?;
+        fs::rename(&git_dir, &gone)
+            .with_context(|| format!("cannot remove `{}`", git_dir.display()))?;
+        remove_all(&gone)?;
+        // As git does when the last one goes.
+        _ = fs::remove_dir(self.common_dir.join("worktrees"));
+        Ok(())
     }
 
     /// All worktrees, the main one first.
