@@ -110,5 +110,7 @@ fn is_of_the_machine(error: &anyhow::Error) -> bool {
 }
 
 fn fault_of(error: &anyhow::Error) -> Option<&Fault> {
-    error.chain().find_map(|cause| cause.downcast_ref::<Fault>())
+    // One that was added as context is seen only from the outside.
+    let outer = error.downcast_ref::<Fault>();
+    outer.or_else(|| error.chain().find_map(|cause| cause.downcast_ref::<Fault>()))
 }
