@@ -238,6 +238,38 @@ pub struct LegEnd {
     pub at: Timestamp,
 }
 
+/// How a session's result comes to the user's branch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum FinishKind {
+    /// One commit of it all.
+    #[default]
+    Squash,
+    /// A merge commit, whose second parent has the session's own commits behind it.
+    Merge,
+    /// Not at all: the session's branch stays, and no other one moves.
+    Keep,
+}
+
+/// A finish that has begun in a worktree of the user's: the intent, before git is asked to merge
+/// there. What the result becomes is known only when the user has resolved its conflicts and their
+/// hooks have agreed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Finishing {
+    pub kind: FinishKind,
+    /// Full name of the branch.
+    pub branch: String,
+    /// Where the branch stood.
+    pub target: Oid,
+    /// What is merged into it.
+    pub source: Oid,
+    pub message: String,
+    /// The paths in conflict, once the user has been told of them.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub conflicts: Vec<String>,
+}
+
 /// A commit at which no tool call was open.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -351,6 +383,9 @@ pub struct Session {
     /// Digest of the git configuration facts at launch, compared after the leg.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub guard: Option<Digest>,
+    /// A finish that is under way.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub finishing: Option<Finishing>,
     /// Where the result went (`finish`) or where the work stays reachable (`abort`).
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub result: Option<String>,
@@ -389,6 +424,7 @@ impl Session {
             readings: Vec::new(),
             hooks_fired: false,
             guard: None,
+            finishing: None,
             result: None,
         }
     }

@@ -280,6 +280,7 @@ fn session(task: &str) -> Session {
         readings: Vec::new(),
         hooks_fired: true,
         guard: None,
+        finishing: None,
         result: None,
     }
 }
