@@ -248,34 +248,62 @@ pub struct Verify {
 
 /// Bring the result to the branch the session started from
 ///
-/// One commit with all that the agents committed. Files that only a snapshot holds are listed and
-/// left out, unless --include-snapshot. The session branch stays reachable under a printed ref.
+/// All that the agents committed, as one commit. Files that only a snapshot holds are listed and
+/// left out, unless --include-snapshot. The session's commits stay reachable under a printed ref.
+///
+/// Where the branch is checked out, your own git makes the commit there, with your hooks and your
+/// signing; that worktree must have nothing staged, and no change where the result touches it.
+/// Conflicts are left there as git leaves them: resolve them, then --continue, or --abort.
 #[derive(Debug, Args)]
 pub struct Finish {
     /// The session, where it is not plain
     pub session: Option<String>,
+    /// Make one commit of it (the default)
+    #[arg(long, group = "how")]
+    pub squash: bool,
+    /// Make a merge commit, with the session's own commits behind it
+    #[arg(long, group = "how")]
+    pub merge: bool,
+    /// Leave the result on the session's branch, and touch no other
+    #[arg(long, group = "how", conflicts_with_all = ["into", "message", "include_snapshot"])]
+    pub keep: bool,
     /// The branch to bring it to, instead of the one it started from
     #[arg(long, value_name = "BRANCH")]
     pub into: Option<String>,
-    /// Make one commit of it (the default)
-    #[arg(long)]
-    pub squash: bool,
-    /// The commit's message
+    /// The commit's message, instead of one made from the contracts
     #[arg(long, short, value_name = "TEXT")]
     pub message: Option<String>,
     /// Bring what no agent committed, too
     #[arg(long)]
     pub include_snapshot: bool,
+    /// Show what would happen, and change nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Go on after conflicts that you have resolved and added
+    #[arg(long = "continue", group = "how", conflicts_with_all = ["into", "include_snapshot", "dry_run"])]
+    pub go_on: bool,
+    /// Take a finish with conflicts back
+    #[arg(long, group = "how", conflicts_with_all = ["into", "message", "include_snapshot", "dry_run"])]
+    pub abort: bool,
+    /// Accept git configuration and hooks as the agent left them
+    #[arg(long)]
+    pub accept_config: bool,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
 
 /// End a session, keeping its work reachable
+///
+/// The agent is ended, if one runs. What is in the session's worktree is kept by a printed ref
+/// before the worktree goes.
 #[derive(Debug, Args)]
 pub struct Abort {
     /// The session, where it is not plain
     pub session: Option<String>,
+    /// Show what would happen, and change nothing
+    #[arg(long)]
+    pub dry_run: bool,
     /// Print JSON
     #[arg(long)]
     pub json: bool,

@@ -5,6 +5,7 @@
 mod it {
     mod crash;
     mod docs;
+    mod finish;
     mod git;
     mod hostile;
     mod real;

@@ -8,7 +8,7 @@ use crate::host::{lock, process};
 use crate::model::inbox::Says;
 use crate::model::names::{AgentName, SessionId};
 use crate::model::session::{DeclaredKind, State};
-use crate::relay::{Driver, Hub, Options, Progress, ask};
+use crate::relay::{Driver, Hub, Options, Progress, ask, finish};
 use crate::store;
 use crate::ui::{out, progress};
 use anyhow::Result;
@@ -36,6 +36,7 @@ pub(super) fn run(args: &Handoff) -> Result<u8> {
     }
     let hub = open_hub()?;
     let session = ask::open_session(&hub, args.session.as_deref())?;
+    finish::must_not_be_finishing(&session)?;
     let id = session.session_id.clone();
     if let Some(to) = &to {
         hub.seat(to)?;

@@ -77,6 +77,20 @@ fn rows(hub: &Hub, session: &Session, driven: bool, alive: bool) -> Vec<Vec<Stri
             row("hooks", "none of ours has fired in this leg yet".into());
         }
     }
+    if let Some(finishing) = &session.finishing {
+        if let Ok(Some(place)) = hub.repo.checked_out_at(&finishing.branch) {
+            row("finishes in", place.display().to_string());
+        }
+        let branch = finishing.branch.trim_start_matches("refs/heads/");
+        let conflicts = finishing.conflicts.join(", ");
+        row(
+            "finish",
+            match finishing.conflicts.is_empty() {
+                true => format!("was begun into {branch}, and broken off"),
+                false => format!("into {branch}; conflicts are left there in: {conflicts}"),
+            },
+        );
+    }
     for reading in &session.readings {
         row("usage", format!("{}, {}", share(reading), ago(reading.observed_at)));
     }
@@ -113,6 +127,14 @@ fn next_command(session: &Session, driven: bool) -> Option<String> {
     let id = &session.session_id;
     if session.state.is_end() || driven {
         return None;
+    }
+    if let Some(finishing) = &session.finishing {
+        return Some(match finishing.conflicts.is_empty() {
+            true => format!("git relay finish {id}"),
+            false => format!(
+                "resolve, git add, then git relay finish {id} --continue; or git relay finish {id} --abort"
+            ),
+        });
     }
     Some(match (fsm::due(session), &session.leg_end) {
         (Effect::Rest, Some(end)) if end.outcome == Outcome::Done => {

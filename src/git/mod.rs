@@ -20,10 +20,13 @@ pub mod snapshot;
 mod submodules;
 mod survey;
 mod survey_by_git;
+pub mod undo;
 pub mod worktree;
 
 pub use objects::Commit;
-pub use refs::{NOTES_REF, branch_ref, kept_ref, session_ref, snapshot_ref, wip_ref};
+pub use refs::{
+    NOTES_REF, branch_ref, kept_ref, result_ref, session_ref, snapshot_ref, undone_ref, wip_ref,
+};
 pub use snapshot::{Caps, Snapshot};
 
 use crate::error::Fault;

@@ -68,6 +68,12 @@ pub fn is_alive(process: Process) -> bool {
     identify(process.pid) == Some(process)
 }
 
+/// Whether a process still lives and runs the program (or script) called `name`.
+pub fn is_called(process: Process, name: &str) -> bool {
+    let comm = fs::read_to_string(format!("/proc/{}/comm", process.pid)).unwrap_or_default();
+    comm.trim_end() == name && is_alive(process)
+}
+
 /// Whether a process leads its group and no session: so [`spawn`] starts it, and what `setsid`
 /// starts below it is told apart.
 pub fn is_as_spawned(process: Process) -> bool {

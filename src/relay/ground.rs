@@ -130,17 +130,38 @@ impl Driver<'_> {
     /// Names what changed of the things that our own git calls are deaf to: hooks, the file-system
     /// monitor. No reason to stop, but people should know.
     fn tell_silenced(&mut self) -> Result<()> {
-        let folder = self.hub.folder(&self.session().session_id);
-        let Some(before) = files::read(&folder.join(SHOWN_FILE), GUARD_BYTES_MOST)? else {
-            return Ok(());
-        };
-        let Ok(before) = canon::decode::<BTreeMap<String, String>>(&before) else { return Ok(()) };
-        let now = guard::silenced_facts(self.hub.repo.common_dir())?;
-        let what = guard::differences(&before, &now).join(", ");
+        let what = self.silenced_changes()?;
         if !what.is_empty() {
             self.notice_once(format!("changed during the leg, look at it: {what}"));
         }
         Ok(())
+    }
+
+    fn silenced_changes(&self) -> Result<String> {
+        let folder = self.hub.folder(&self.session().session_id);
+        let Some(before) = files::read(&folder.join(SHOWN_FILE), GUARD_BYTES_MOST)? else {
+            return Ok(String::new());
+        };
+        let Ok(before) = canon::decode::<BTreeMap<String, String>>(&before) else {
+            return Ok(String::new());
+        };
+        let now = guard::silenced_facts(self.hub.repo.common_dir())?;
+        Ok(guard::differences(&before, &now).join(", "))
+    }
+
+    /// Before the user's own git runs for us, and with it their hooks: those must be the ones that
+    /// they had when the agent was started.
+    pub(super) fn check_hooks(&mut self) -> Result<()> {
+        let what = self.silenced_changes()?;
+        if what.is_empty() || self.options.accept_config {
+            return Ok(());
+        }
+        let id = &self.session().session_id;
+        Err(Fault::integrity(format!(
+            "your commit would run what was changed during the leg: {what}"
+        ))
+        .hint(format!("look at it, then put it back, or: git relay finish {id} --accept-config"))
+        .into())
     }
 
     /// Compares the git configuration with what it was when the agent was started; called before

@@ -4,6 +4,7 @@
 //! Only a holder of the session's kernel lock gets a [`Driver`], and only a driver stops agents,
 //! snapshots, signs contracts and starts agents.
 
+pub mod abort;
 pub mod ask;
 mod clean;
 mod dispatch;
@@ -208,6 +209,7 @@ impl<'a> Driver<'a> {
 
     /// Goes on until nothing is due that a command can do by itself.
     pub fn drive(&mut self) -> Result<End> {
+        finish::must_not_be_finishing(self.session())?;
         self.make_ground()?;
         self.fold_inbox()?;
         loop {

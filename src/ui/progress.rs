@@ -56,6 +56,15 @@ fn of_step(event: &str, session: &Session) -> Option<String> {
             format!("contract {} signed", session.contract.as_ref()?.contract_id)
         }
         "pause-undone" => format!("{agent} finished by itself: nothing to hand over"),
+        "finishing" => {
+            let finishing = session.finishing.as_ref()?;
+            let branch = finishing.branch.trim_start_matches("refs/heads/");
+            match finishing.conflicts.is_empty() {
+                true => format!("merging the result into {branch}"),
+                false => format!("conflicts with {branch}"),
+            }
+        }
+        "finish-undone" => "the merge was taken back".to_owned(),
         "finished" | "aborted" => format!("session {event}"),
         "guard-accepted" => "the changed git configuration was accepted".to_owned(),
         _ => return None,

@@ -37,6 +37,16 @@ pub fn kept_ref(session: &SessionId) -> String {
     format!("refs/relay/kept/{session}")
 }
 
+/// The commit that `finish` made for the user's branch: written before that branch moves.
+pub fn result_ref(session: &SessionId) -> String {
+    format!("refs/relay/results/{session}")
+}
+
+/// What stood in the user's files when a finish was taken back, and was neither theirs nor ours.
+pub fn undone_ref(session: &SessionId) -> String {
+    format!("refs/relay/undone/{session}")
+}
+
 /// The latest snapshot between hand-overs.
 pub fn wip_ref(session: &SessionId) -> String {
     format!("{SNAPSHOTS}{session}/wip")

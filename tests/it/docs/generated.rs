@@ -185,7 +185,7 @@ pub(super) fn config_keys() -> BTreeSet<String> {
 }
 
 /// Marks children of ours for ourselves; nobody else meets it.
-const INTERNAL: &str = "GIT_RELAY_MAKES";
+const INTERNAL: [&str; 2] = ["GIT_RELAY_MAKES", "GIT_RELAY_FINISHES"];
 
 /// Every variable of ours that people or agents may meet.
 pub(super) fn variables() -> BTreeSet<String> {
@@ -197,7 +197,7 @@ pub(super) fn variables() -> BTreeSet<String> {
             }
         }
     });
-    found.remove(INTERNAL);
+    found.retain(|name| !INTERNAL.contains(&name.as_str()));
     assert!(found.len() > 5, "{found:?}");
     found
 }

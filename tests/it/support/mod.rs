@@ -225,6 +225,15 @@ impl World {
     }
 }
 
+/// Panics with what differs.
+#[track_caller]
+pub(crate) fn same(after: &BTreeMap<String, String>, before: &BTreeMap<String, String>) {
+    let gone = before.iter().filter(|(name, value)| after.get(*name) != Some(value));
+    let came = after.iter().filter(|(name, value)| before.get(*name) != Some(value));
+    let differs: Vec<_> = gone.chain(came).map(|(name, _)| name).collect();
+    assert!(differs.is_empty(), "was changed: {differs:#?}");
+}
+
 /// A short digest of bytes, good enough to see a difference.
 pub(crate) fn digest(bytes: &[u8]) -> String {
     git_relay::store::audit::sha256(bytes).to_string()
