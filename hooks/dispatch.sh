@@ -3,6 +3,8 @@
 # It is reached only by agents that git relay launched, through core.hooksPath in their
 # environment. Safe to delete with the folder it is in.
 name=${0##*/}
+# Of a commit that a user's hook makes inside a commit.
+unset GIT_RELAY_DISPATCHER
 case ${GIT_RELAY_HOOKS_INDEX-} in
 '' | *[!0-9]*) ;;
 *)
@@ -17,7 +19,8 @@ hook=$folder/$name
 status=0
 if [ -n "$folder" ] && [ "$hook" != "$0" ] && [ -f "$hook" ] && [ -x "$hook" ]; then
 	[ "$name" = post-commit ] || exec "$hook" "$@"
-	"$hook" "$@"
+	# Should our block stand in it: this commit is noted below, once.
+	GIT_RELAY_DISPATCHER=1 "$hook" "$@"
 	status=$?
 fi
 [ "$name" = post-commit ] || exit 0

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 const AFTER: &str = "\
 Examples:
   git relay init --agents claude,codex
-  git relay run 'Add a login page'";
+  git relay start 'Add a login page'";
 
 /// Hand a coding task from one AI agent to the next, signed and kept in git
 #[derive(Debug, Parser)]
@@ -23,6 +23,7 @@ pub struct Cli {
 pub enum Command {
     Setup(Setup),
     Init(Init),
+    Start(Start),
     Run(Run),
     Handoff(Handoff),
     Resume(Resume),
@@ -40,13 +41,15 @@ pub enum Command {
     Agents(Listing),
     Key(Key),
     Trust(Trust),
+    Allow(Allow),
+    Doctor(Doctor),
     Demo(Demo),
     /// Entry point of all hooks
     #[command(hide = true)]
     Hook(Hook),
 }
 
-/// Put man pages where git finds them
+/// Put man pages and shell completions where they are found
 #[derive(Debug, Args)]
 pub struct Setup {
     /// Take away again what setup wrote
@@ -54,16 +57,48 @@ pub struct Setup {
     pub remove: bool,
 }
 
-/// Make this repository ready: key, trust, hooks folder, order of agents
+/// Make this repository ready: key, trust, hooks, order of agents
 ///
-/// Safe to repeat. Changes nothing that it did not make: no hook and no setting of yours.
+/// Safe to repeat. No setting of git's is changed. The repository's own post-commit hook gets a
+/// marked block at its end, which notes commits that you make in a session's worktree; where
+/// another tool keeps the hooks, you are told the line to add.
 #[derive(Debug, Args)]
 pub struct Init {
     /// The agents to hand over to, in this order
     #[arg(long, value_delimiter = ',', value_name = "A,B,C")]
     pub agents: Vec<String>,
+    /// Take the block out of the repository's hook file again
+    #[arg(long, conflicts_with = "agents")]
+    pub remove_hooks: bool,
     #[arg(long, hide_short_help = true, help = "Print JSON")]
     pub json: bool,
+}
+
+/// Work on a task in this terminal, handing over down the list of agents
+///
+/// The agent is started here, as you would start it yourself: your own settings rule, and what you
+/// type goes to it. When its limit comes, or you say `git relay handoff` in another terminal, the
+/// work is saved and the next agent takes over in the same terminal. Leave an agent as ever (/exit,
+/// Ctrl-D) and you are asked what you mean by it.
+#[derive(Debug, Args)]
+pub struct Start {
+    /// What to do, in words; asked for if it is not given
+    pub task: Option<String>,
+    /// The agent to begin with
+    #[arg(long, value_name = "AGENT")]
+    pub agent: Option<String>,
+    /// The agents to use, in this order
+    #[arg(long, value_delimiter = ',', value_name = "A,B,C")]
+    pub agents: Vec<String>,
+    /// The commit to start from
+    #[arg(long, value_name = "REV", default_value = "HEAD")]
+    pub base: String,
+    /// Take along what is not committed in this worktree; it stays as it is here, too
+    #[arg(long, conflicts_with = "base")]
+    pub include_dirty: bool,
+    /// Hand over when this share of a usage window is used (0.01 to 1)
+    #[arg(long, value_name = "SHARE")]
+    pub threshold: Option<f64>,
 }
 
 /// Work on a task headless, handing over down the list of agents
@@ -91,6 +126,9 @@ pub struct Run {
     /// Let an agent's shell run without a sandbox where none works here
     #[arg(long)]
     pub unsandboxed_shell: bool,
+    /// Make session and worktree, start nobody; `git relay resume` does
+    #[arg(long)]
+    pub no_launch: bool,
     /// Print the end as JSON
     #[arg(long)]
     pub json: bool,
@@ -110,6 +148,7 @@ pub enum Level {
 ///
 /// With a driver at work (`git relay run`) this asks it and shows what it does. From inside the
 /// agent's own shell it asks and returns at once. Without a driver it does the hand-over itself.
+/// Where the agent can be asked, it first states what the next one must know.
 #[derive(Debug, Args)]
 pub struct Handoff {
     /// The agent to hand over to
@@ -126,6 +165,15 @@ pub struct Handoff {
     /// Go on even if the receiver looks unable to start
     #[arg(long)]
     pub force: bool,
+    /// Save and sign, start nobody; `git relay resume` goes on, days later if need be
+    #[arg(long)]
+    pub no_launch: bool,
+    /// Show the contract that would be signed, and write nothing
+    #[arg(long, conflicts_with = "no_launch")]
+    pub dry_run: bool,
+    /// Print JSON; with --dry-run the contract's canonical bytes
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Go on from wherever a session stopped
@@ -183,6 +231,9 @@ pub struct Record {
     pub assertion: Vec<String>,
     #[arg(long, value_name = "SESSION", help = "The session, where it is not plain")]
     pub session: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// Show where a session stands
@@ -203,6 +254,16 @@ pub struct Listing {
 }
 
 /// Show the signed chain of a session's states
+///
+/// Newest first: commit, time, state, leg, agent, event. The events: begun (the task was taken
+/// on); dispatching (an agent is about to be started), launched (its process is there), started
+/// (it showed a first sign), received (its model made something: it took over), dispatch-failed
+/// (the start came to nothing); folded (facts or a request were read from the inbox), observed
+/// (usage or a commit was seen); leg-ended (the agent ended), breached (a hand-over was decided),
+/// pause-undone (the agent finished meanwhile), snapshotted (the work was saved), contracted (the
+/// contract was signed); consented (the agents were named anew), guard-accepted (a changed git
+/// configuration was accepted); finishing (the result is being brought home), finish-undone (that was
+/// taken back), finished; aborted.
 #[derive(Debug, Args)]
 pub struct Log {
     /// The session, where it is not plain
@@ -248,34 +309,62 @@ pub struct Verify {
 
 /// Bring the result to the branch the session started from
 ///
-/// One commit with all that the agents committed. Files that only a snapshot holds are listed and
-/// left out, unless --include-snapshot. The session branch stays reachable under a printed ref.
-#[derive(Debug, Args)]
+/// All that the agents committed, as one commit. Files that only a snapshot holds are listed and
+/// left out, unless --include-snapshot. The session's commits stay reachable under a printed ref.
+///
+/// Where the branch is checked out, your own git makes the commit there, with your hooks and your
+/// signing; that worktree must have nothing staged, and no change where the result touches it.
+/// Conflicts are left there as git leaves them: resolve them, then --continue, or --abort.
+#[derive(Debug, Default, Args)]
 pub struct Finish {
     /// The session, where it is not plain
     pub session: Option<String>,
+    /// Make one commit of it (the default)
+    #[arg(long, group = "how")]
+    pub squash: bool,
+    /// Make a merge commit, with the session's own commits behind it
+    #[arg(long, group = "how")]
+    pub merge: bool,
+    /// Leave the result on the session's branch, and touch no other
+    #[arg(long, group = "how", conflicts_with_all = ["into", "message", "include_snapshot"])]
+    pub keep: bool,
     /// The branch to bring it to, instead of the one it started from
     #[arg(long, value_name = "BRANCH")]
     pub into: Option<String>,
-    /// Make one commit of it (the default)
-    #[arg(long)]
-    pub squash: bool,
-    /// The commit's message
+    /// The commit's message, instead of one made from the contracts
     #[arg(long, short, value_name = "TEXT")]
     pub message: Option<String>,
     /// Bring what no agent committed, too
     #[arg(long)]
     pub include_snapshot: bool,
+    /// Show what would happen, and change nothing
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Go on after conflicts that you have resolved and added
+    #[arg(long = "continue", group = "how", conflicts_with_all = ["into", "include_snapshot", "dry_run"])]
+    pub go_on: bool,
+    /// Take a finish with conflicts back
+    #[arg(long, group = "how", conflicts_with_all = ["into", "message", "include_snapshot", "dry_run"])]
+    pub abort: bool,
+    /// Accept git configuration and hooks as the agent left them
+    #[arg(long)]
+    pub accept_config: bool,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
 }
 
 /// End a session, keeping its work reachable
+///
+/// The agent is ended, if one runs. What is in the session's worktree is kept by a printed ref
+/// before the worktree goes.
 #[derive(Debug, Args)]
 pub struct Abort {
     /// The session, where it is not plain
     pub session: Option<String>,
+    /// Show what would happen, and change nothing
+    #[arg(long)]
+    pub dry_run: bool,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
@@ -304,6 +393,33 @@ pub struct Trust {
     /// Believe the key with this fingerprint no more
     #[arg(long, value_name = "SHA256:…", conflicts_with_all = ["path", "add"])]
     pub remove: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Let the shared configuration's commands run in new session worktrees
+///
+/// The file .relay.toml comes with any clone, so the setup commands in it are not run before you
+/// have seen them. This shows them and remembers the file as it is now; after a change it has to
+/// be said again.
+#[derive(Debug, Args)]
+pub struct Allow {
+    /// Let nothing of it run any more
+    #[arg(long)]
+    pub remove: bool,
+}
+
+/// Find out what is wrong: hooks, keys, trust, locks, notes, disk, clock, agents
+///
+/// Hooks are proved, not guessed at: for the main tree and for each session's a commit is made in
+/// a scratch repository, with the hooks that git would run there. Each finding names what to do.
+/// Exits 1 if there is a problem.
+#[derive(Debug, Args)]
+pub struct Doctor {
+    /// Mend what is git relay's own; never what is yours
+    #[arg(long)]
+    pub fix: bool,
     /// Print JSON
     #[arg(long)]
     pub json: bool,

@@ -86,7 +86,7 @@ impl Fault {
 pub fn kind_of(error: &anyhow::Error) -> Kind {
     match fault_of(error) {
         Some(fault) => fault.kind,
-        None if is_of_the_machine(error) => Kind::Environment,
+        None if of_the_machine(error).is_some() => Kind::Environment,
         None => Kind::Internal,
     }
 }
@@ -96,19 +96,31 @@ pub fn hint_of(error: &anyhow::Error) -> Option<&str> {
     fault_of(error).and_then(|fault| fault.hint.as_deref())
 }
 
-/// A full disk, or a place that may not be written: no fault of ours.
-fn is_of_the_machine(error: &anyhow::Error) -> bool {
-    error.chain().filter_map(|cause| cause.downcast_ref::<io::Error>()).any(|cause| {
-        matches!(
-            cause.kind(),
-            ErrorKind::StorageFull
-                | ErrorKind::QuotaExceeded
-                | ErrorKind::ReadOnlyFilesystem
-                | ErrorKind::PermissionDenied
-        )
+/// A full disk, or a place that may not be written, and what to do: no fault of ours, unless a
+/// [`Fault`] says more.
+pub fn of_the_machine(error: &anyhow::Error) -> Option<(&'static str, &'static str)> {
+    if fault_of(error).is_some() {
+        return None;
+    }
+    let mut causes = error.chain().filter_map(|cause| cause.downcast_ref::<io::Error>());
+    causes.find_map(|cause| match cause.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => Some((
+            "the disk is full, or your share of it; what was saved is whole",
+            "make room, then the same again",
+        )),
+        ErrorKind::ReadOnlyFilesystem => {
+            Some(("the file system is read-only", "make it writable, then the same again"))
+        }
+        ErrorKind::PermissionDenied => Some((
+            "a file or folder may not be used by you",
+            "look at whose it is (ls -ld on the path above), then the same again",
+        )),
+        _ => None,
     })
 }
 
 fn fault_of(error: &anyhow::Error) -> Option<&Fault> {
-    error.chain().find_map(|cause| cause.downcast_ref::<Fault>())
+    // One that was added as context is seen only from the outside.
+    let outer = error.downcast_ref::<Fault>();
+    outer.or_else(|| error.chain().find_map(|cause| cause.downcast_ref::<Fault>()))
 }

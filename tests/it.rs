@@ -3,15 +3,25 @@
 #![allow(clippy::print_stdout, reason = "long loops say how far they are")]
 
 mod it {
+    mod ask;
+    mod complete;
     mod crash;
     mod docs;
+    mod doctor;
+    mod finish;
     mod git;
+    mod ground;
+    mod hooks;
     mod hostile;
     mod real;
+    mod real_terminal;
     mod relay;
     mod secrets;
+    mod shapes;
     mod support;
     mod tamper;
+    mod terminal;
     mod tidy;
     mod vectors;
+    mod wip;
 }

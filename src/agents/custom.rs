@@ -4,7 +4,9 @@
 //! It has no hook and no transcript that we read: what it tells is what its lines on standard
 //! output match, and what it states through `git relay record`.
 
-use super::{Agent, Ground, Launch, Obstacle, ObstacleKind, Order, Pause, Seat, not_installed};
+use super::{
+    Agent, AtTerminal, Ground, Launch, Obstacle, ObstacleKind, Order, Pause, Seat, not_installed,
+};
 use crate::error::Fault;
 use crate::host::config::PromptBy;
 use crate::model::quota::{Reading, permille};
@@ -22,10 +24,12 @@ pub static AGENT: Agent = Agent {
     binary: "",
     obstacles,
     launch,
+    terminal: AtTerminal { launch: at_terminal, session: None, keep: None, print: None },
     signs,
     transcript_signs: None,
     transcript: None,
     fold: None,
+    keeps: None,
     pause: Pause::Interrupt,
     caller: None,
     debris: &[],
@@ -37,7 +41,7 @@ fn obstacles(seat: &Seat, ground: &Ground<'_>) -> Vec<Obstacle> {
         found.push(not_installed(seat));
     }
     // We know no sandbox for it: what it may do is what the user's description lets it do.
-    if ground.level < PermissionLevel::Edit {
+    if ground.level == PermissionLevel::Read {
         found.push(Obstacle {
             kind: ObstacleKind::Level,
             what: format!("'{}' cannot be held to reading", seat.name),
@@ -110,6 +114,11 @@ fn launch(seat: &Seat, order: &Order<'_>) -> Result<Launch> {
         warnings: vec![format!("'{}' runs without a sandbox of ours", seat.name)],
         ..Launch::default()
     })
+}
+
+/// The same command; what it would be given on standard input it finds in a file, as others do.
+fn at_terminal(seat: &Seat, order: &Order<'_>) -> Result<Launch> {
+    Ok(Launch { prompt_on_stdin: false, warnings: Vec::new(), ..launch(seat, order)? })
 }
 
 thread_local! {

@@ -13,6 +13,7 @@ mod recorded;
 
 use crate::host::config::{AgentTable, Settings};
 use crate::host::env;
+use crate::model::heard::Heard;
 use crate::model::names::{AgentName, Nonce, SessionId};
 use crate::model::session::PermissionLevel;
 use crate::model::time::Timestamp;
@@ -36,12 +37,16 @@ pub struct Agent {
     pub obstacles: fn(&Seat, &Ground<'_>) -> Vec<Obstacle>,
     /// How to start it headless for one leg.
     pub launch: fn(&Seat, &Order<'_>) -> Result<Launch>,
+    /// How it works in a person's own terminal.
+    pub terminal: AtTerminal,
     /// What one line of its standard output tells.
     pub signs: fn(&Seat, &[u8], Timestamp) -> Vec<Sign>,
     /// What one line of its transcript tells while it runs, where its output does not say all.
     pub transcript_signs: Option<LineSigns>,
     /// Its transcript of the session it calls by this id.
     pub transcript: Option<fn(&str) -> Option<PathBuf>>,
+    /// How long it keeps transcripts; `None` where it keeps them for good.
+    pub keeps: Option<Keeps>,
     /// Folds one line of its transcript.
     pub fold: Option<fn(&mut Transcript, &[u8])>,
     /// What its hook answers, by event, when a pause is wanted.
@@ -52,27 +57,64 @@ pub struct Agent {
     pub debris: &'static [Debris],
 }
 
+/// An agent clears away old transcripts by itself.
+#[derive(Clone, Copy, Debug)]
+pub struct Keeps {
+    /// After so many days, as its settings say now.
+    pub days: fn() -> u64,
+    /// The setting, and where it is.
+    pub setting: &'static str,
+}
+
+/// How an agent works in a person's own terminal. Its standard output is the screen, so that what
+/// it does is told by its transcript, and by what its hooks keep for the driver.
+#[derive(Debug)]
+pub struct AtTerminal {
+    pub launch: fn(&Seat, &Order<'_>) -> Result<Launch>,
+    /// Its own id of the session that is started with this nonce, where it is told one.
+    pub session: Option<fn(&Nonce) -> String>,
+    /// What is kept of a hook's payload, by event. Without it, whoever wrote the agent appends
+    /// lines to the file that `GIT_RELAY_SIGNS` names, read like its standard output headless.
+    pub keep: Option<HookKeep>,
+    /// What a hook prints where no pause is wanted, by event; with the session's private folder
+    /// and the payload.
+    pub print: Option<HookPrint>,
+}
+
+pub type HookKeep = fn(&str, &[u8], Timestamp) -> Option<Heard>;
+pub type HookPrint = fn(&str, &Path, &[u8]) -> Result<Option<Vec<u8>>>;
+
+/// The whole prompt of an agent at a terminal: what it is to read lies in this file.
+pub fn sentence(file: &str) -> String {
+    format!("Read the file {file}: it says what is to be done here. Then go on with that.")
+}
+
 /// What one line of a transcript tells.
 pub type LineSigns = fn(&[u8], Timestamp) -> Vec<Sign>;
 
-/// How an agent is asked to stop between two tool calls.
+/// What a hook prints for a text.
+pub type Answer = fn(&str) -> String;
+
+/// How an agent is asked to stop between two tool calls. `ask` is the answer of the same hook that
+/// tells the model something and lets it have one more turn.
 #[derive(Clone, Copy, Debug)]
 pub enum Pause {
     /// Its hook's answer to `event` ends the run.
-    Answer { event: &'static str, answer: fn(&str) -> String },
+    Answer { event: &'static str, answer: Answer, ask: Answer },
     /// Its hook's answer to `event` refuses the tool; then SIGINT ends the run at that boundary.
-    AnswerThenInterrupt { event: &'static str, answer: fn(&str) -> String },
+    AnswerThenInterrupt { event: &'static str, answer: Answer, ask: Answer },
     /// It has no hook: SIGINT as soon as no tool call is open.
     Interrupt,
 }
 
 impl Pause {
-    /// The answer of the hook of `event` when a pause is wanted for `reason`, if it has one.
-    pub fn answer(self, event: &str, reason: &str) -> Option<String> {
+    /// The answers of the hook of `event` when a pause is wanted: the one that stops the agent, and
+    /// the one that asks it something first.
+    pub fn answers(self, event: &str) -> Option<(Answer, Answer)> {
         match self {
-            Self::Answer { event: at, answer }
-            | Self::AnswerThenInterrupt { event: at, answer } => {
-                (at == event).then(|| answer(reason))
+            Self::Answer { event: at, answer, ask }
+            | Self::AnswerThenInterrupt { event: at, answer, ask } => {
+                (at == event).then_some((answer, ask))
             }
             Self::Interrupt => None,
         }
@@ -180,16 +222,22 @@ pub struct Order<'a> {
     pub session: &'a SessionId,
     pub nonce: &'a Nonce,
     pub worktree: &'a Path,
+    /// The session's branch, its short name.
+    pub branch: &'a str,
     /// The session worktree's own git dir.
     pub git_dir: &'a Path,
     pub common_dir: &'a Path,
     /// Private folder of this session for settings, prompts and streams.
     pub folder: &'a Path,
-    /// The prompt, also given on standard input.
+    /// The prompt; headless it is given on standard input.
     pub prompt_file: &'a Path,
+    /// The same in the session worktree, relative to it, for an agent at a terminal.
+    pub shown_file: &'a str,
     /// This program, for hook lines.
     pub relay: &'a Path,
     pub key_folder: &'a Path,
+    /// All refs are one table, which an agent must write to commit: none can be shut by itself.
+    pub reftable: bool,
     /// Other branches of the repository, in full (`refs/heads/…`), that it may not move.
     pub other_branches: &'a [String],
     /// Variables every agent gets; an adapter may have to pass them on by other ways too.

@@ -12,12 +12,24 @@ pub(super) fn run(args: &Abort) -> Result<u8> {
     let id = ask::session_meant(&hub, args.session.as_deref())?;
     let mut report = progress::tell;
     let mut driver = Driver::take(&hub, &id, "abort", Options::default(), &mut report)?;
-    let kept = driver.abort()?;
+    let aborted = if args.dry_run { driver.abort_preview()? } else { driver.abort()? };
     if args.json {
-        out::json("abort", &json!({"sessionId": id, "kept": kept}))?;
+        let value = json!({
+            "sessionId": id, "dryRun": args.dry_run, "kept": aborted.kept,
+            "agentEnds": aborted.agent_ends,
+        });
+        out::json("abort", &value)?;
     }
-    for name in &kept {
-        out::say(format!("relay: its work stays reachable as {name}"));
+    if args.dry_run {
+        let (worktree, branch) = (driver.worktree(), &driver.session().workplace.branch);
+        if aborted.agent_ends {
+            out::say("relay: would end the agent at work");
+        }
+        out::say(format!("relay: would remove the worktree {} and {branch}", worktree.display()));
+    }
+    let stays = if args.dry_run { "would stay" } else { "stays" };
+    for name in &aborted.kept {
+        out::say(format!("relay: its work {stays} reachable as {name}"));
     }
     Ok(0)
 }

@@ -1,17 +1,21 @@
 //! `git relay handoff`: asks where somebody drives or may not drive, drives where nobody does.
 
-use super::open_hub;
-use super::run::tell_end;
+use super::{open_hub, terminal};
 use crate::cli::Handoff;
 use crate::error::{Fault, Kind, kind_of};
-use crate::host::{lock, process};
+use crate::host::{clock, lock, process};
+use crate::model::canon;
+use crate::model::fsm::Event;
 use crate::model::inbox::Says;
-use crate::model::names::{AgentName, SessionId};
-use crate::model::session::{DeclaredKind, State};
-use crate::relay::{Driver, Hub, Options, Progress, ask};
-use crate::store;
+use crate::model::names::{AgentName, Oid, SessionId};
+use crate::model::receivers;
+use crate::model::session::{Breach, BreachReason, DeclaredKind, Session, State};
+use crate::relay::{Driver, End, Hub, Options, Progress, ask, finish, start};
+use crate::store::{self, Stored, keys};
+use crate::ui::terminal::Teller;
 use crate::ui::{out, progress};
-use anyhow::Result;
+use anyhow::{Context, Result};
+use serde_json::json;
 use std::path::Path;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -20,29 +24,93 @@ use std::time::{Duration, Instant};
 const WATCH: Duration = Duration::from_secs(600);
 
 pub(super) fn run(args: &Handoff) -> Result<u8> {
-    let to = match &args.to {
-        Some(text) => Some(AgentName::new(text.as_str()).ok_or_else(|| {
-            Fault::usage(format!("'{text}' is not an agent's name")).hint("git relay agents")
-        })?),
-        None => None,
-    };
+    let to = args.to.as_deref().map(receiver).transpose()?;
     // From inside the session's own agent: ask, never wait for the death of our own parent.
-    if let Some(inbox) = ask::own_inbox()
+    if !args.dry_run
+        && let Some(inbox) = ask::own_inbox()
         && ask::own_leg().is_some()
     {
-        append(&inbox, args, to)?;
-        out::say("The hand-over is asked for: end your turn now.");
-        return Ok(0);
+        return ask_and_leave(&inbox, args, to, ask::own_leg(), None);
     }
     let hub = open_hub()?;
     let session = ask::open_session(&hub, args.session.as_deref())?;
+    finish::must_not_be_finishing(&session)?;
     let id = session.session_id.clone();
     if let Some(to) = &to {
         hub.seat(to)?;
     }
+    if args.dry_run {
+        return dry_run(&hub, args, &id, to);
+    }
+    let inbox = ask::inbox_path(&hub, &session);
+    if ask::is_inside(&session) {
+        return ask_and_leave(&inbox, args, to, ask::leg_of(&session), Some(&id));
+    }
+    is_for_somebody_else(args, &session, to.as_ref())?;
+    if !args.force && !args.no_launch {
+        somebody_could_start(&hub, &session, to.as_ref())?;
+    }
+    let options = Options { no_launch: args.no_launch, ..Options::default() };
+    let mut teller = Teller::default();
+    let mut report = |progress| teller.tell(progress);
+    let mut driver = match Driver::take(&hub, &id, "handoff", options, &mut report) {
+        Ok(driver) => driver,
+        Err(error) if kind_of(&error) == Kind::Raced => {
+            is_consented(&session, to.as_ref())?;
+            let before = hub.load(&id)?.tip;
+            append(&inbox, args, to, None)?;
+            out::say("relay: the driver of this session has been asked; this is what it does:");
+            return watch(&hub, &id, args, session.leg, before);
+        }
+        Err(error) => return Err(error),
+    };
+    // Who names an agent at a shell, and may drive, consents to it.
+    if let Some(to) = &to
+        && !session.agents.contains(to)
+    {
+        let mut agents = session.agents.clone();
+        agents.push(to.clone());
+        driver.step(&Event::Consented { agents }, None)?;
+    }
+    driver.make_ground()?;
+    append(&inbox, args, to, None)?;
+    terminal::drive(driver, |driver, end| tell_json(args, driver.session(), "driven", Some(end)))
+}
+
+/// The agent in `AGENT[@ACCOUNT]`.
+fn receiver(text: &str) -> Result<AgentName> {
+    if let Some((agent, account)) = text.split_once('@') {
+        return Err(Fault::usage(format!(
+            "accounts of one agent cannot be told apart yet, so not '{account}' of '{agent}'"
+        ))
+        .hint("git relay handoff --to AGENT")
+        .into());
+    }
+    AgentName::new(text).ok_or_else(|| {
+        Fault::usage(format!("'{text}' is not an agent's name")).hint("git relay agents").into()
+    })
+}
+
+fn ask_and_leave(
+    inbox: &Path,
+    args: &Handoff,
+    to: Option<AgentName>,
+    by: Option<String>,
+    session: Option<&SessionId>,
+) -> Result<u8> {
+    append(inbox, args, to, by)?;
+    out::say("The hand-over is asked for: end your turn now.");
+    if args.json {
+        out::json("handoff", &json!({"did": "asked", "sessionId": session}))?;
+    }
+    Ok(0)
+}
+
+fn is_for_somebody_else(args: &Handoff, session: &Session, to: Option<&AgentName>) -> Result<()> {
+    let id = &session.session_id;
     let at_work = session.dispatch.as_ref().and_then(|dispatch| dispatch.process);
     let at_work = at_work.is_some_and(process::is_alive) && session.leg_end.is_none();
-    if at_work && to.is_some() && to.as_ref() == session.agent() {
+    if at_work && to.is_some() && to == session.agent() {
         return Err(Fault::refused(format!(
             "'{}' is at work on it already",
             args.to.as_deref().unwrap_or_default()
@@ -50,69 +118,164 @@ pub(super) fn run(args: &Handoff) -> Result<u8> {
         .hint(format!("git relay status {id}"))
         .into());
     }
-    if to.is_none() && session.agents.iter().all(|agent| Some(agent) == session.agent()) {
+    let alone = session.agents.iter().all(|agent| Some(agent) == session.agent());
+    if to.is_none() && alone && !args.no_launch {
         return Err(Fault::refused("there is no other agent to hand over to")
             .hint(format!(
                 "git relay resume {id}, or with more agents: git relay resume {id} --agents A,B"
             ))
             .into());
     }
-    if let Some(to) = &to
-        && !session.agents.contains(to)
-    {
-        let names: Vec<&str> = session.agents.iter().map(AgentName::as_str).collect();
-        return Err(Fault::refused(format!("'{to}' was not consented to for this session"))
-            .hint(format!("git relay resume {id} --agents {},{to}", names.join(",")))
-            .into());
-    }
-    append(&ask::inbox_path(&hub, &session), args, to)?;
-    let mut report = progress::tell;
-    let mut driver = match Driver::take(&hub, &id, "handoff", Options::default(), &mut report) {
-        Ok(driver) => driver,
-        Err(error) if kind_of(&error) == Kind::Raced => {
-            out::say("relay: the driver of this session has been asked; this is what it does:");
-            return watch(&hub, &id, session.leg);
-        }
-        Err(error) => return Err(error),
-    };
-    let end = driver.drive()?;
-    tell_end(&driver, &end, false)
+    Ok(())
 }
 
-fn append(inbox: &Path, args: &Handoff, to: Option<AgentName>) -> Result<()> {
-    if let Some(text) = &args.next {
-        ask::append(
-            inbox,
-            Says::Record { fact: DeclaredKind::Next, text: text.clone(), nonce: None },
-        )?;
+fn is_consented(session: &Session, to: Option<&AgentName>) -> Result<()> {
+    let Some(to) = to.filter(|to| !session.agents.contains(to)) else { return Ok(()) };
+    let names: Vec<&str> = session.agents.iter().map(AgentName::as_str).collect();
+    Err(Fault::refused(format!("'{to}' was not consented to for this session"))
+        .hint(format!(
+            "press Ctrl-C where its driver runs, then: git relay resume {} --agents {},{to}",
+            session.session_id,
+            names.join(",")
+        ))
+        .into())
+}
+
+/// Refuses, before anything is asked or stopped, what could only end with nobody at work.
+fn somebody_could_start(hub: &Hub, session: &Session, to: Option<&AgentName>) -> Result<()> {
+    let now = clock::now();
+    let level = session.permission_level;
+    let mut resets = Vec::new();
+    let mut first = None;
+    let order = receivers::order(session);
+    let asked = match to {
+        Some(to) => std::slice::from_ref(to),
+        None => &order,
+    };
+    for agent in asked {
+        if let Some(reset) = receivers::reset_of(session, agent, now) {
+            resets.push((reset, agent));
+        } else if to.is_none() && receivers::rests(session, agent, now) {
+            continue;
+        } else {
+            match start::obstacles(hub, agent, level, false)?.into_iter().next() {
+                None => return Ok(()),
+                Some(obstacle) => first = first.or(Some(obstacle)),
+            }
+        }
     }
-    ask::append(
-        inbox,
-        Says::Handoff { to, reason: args.reason.clone(), force: args.force, nonce: None },
-    )
+    if let Some(obstacle) = first {
+        return Err(Fault::environment(obstacle.what).hint(obstacle.hint).into());
+    }
+    let id = &session.session_id;
+    Err(match resets.into_iter().min() {
+        Some((reset, agent)) => Fault::new(
+            Kind::Exhausted,
+            format!("the window of '{agent}' is used up until {reset} ({})", progress::ago(reset)),
+        )
+        .hint(match to {
+            Some(_) => format!("let the next free agent take it: git relay handoff --session {id}"),
+            None => format!("wait for it, or with more agents: git relay resume {id} --agents A,B"),
+        }),
+        None => Fault::new(Kind::Exhausted, "no other agent could start now")
+            .hint(format!("git relay resume {id} --agents A,B")),
+    }
+    .into())
+}
+
+fn append(inbox: &Path, args: &Handoff, to: Option<AgentName>, by: Option<String>) -> Result<()> {
+    if let Some(text) = &args.next {
+        let says = Says::Record { fact: DeclaredKind::Next, text: text.clone(), nonce: None };
+        ask::append_as(inbox, says, by.clone())?;
+    }
+    let says = Says::Handoff {
+        to,
+        reason: args.reason.clone(),
+        force: args.force,
+        no_launch: args.no_launch,
+        nonce: None,
+    };
+    ask::append_as(inbox, says, by)
 }
 
 /// Shows the steps another command takes until the next agent has taken over.
-fn watch(hub: &Hub, id: &SessionId, leg: u32) -> Result<u8> {
+fn watch(hub: &Hub, id: &SessionId, args: &Handoff, leg: u32, mut seen: Oid) -> Result<u8> {
     let began = Instant::now();
-    let mut seen = None;
-    while began.elapsed() < WATCH {
+    loop {
+        let driven = lock::is_held(&hub.lock_path(id));
         let stored = hub.load(id)?;
-        if seen.as_ref() != Some(&stored.tip) {
-            let event = store::event_of(&hub.repo, &stored.tip)?;
-            progress::tell(Progress::Step { event, session: Box::new(stored.session.clone()) });
-            seen = Some(stored.tip);
-        }
+        tell_since(hub, &stored, &seen)?;
+        seen = stored.tip;
         let session = stored.session;
-        if session.leg > leg && session.state == State::Running || session.state.is_end() {
-            return Ok(0);
-        }
-        if !lock::is_held(&hub.lock_path(id)) {
+        let taken = session.leg > leg && session.state == State::Running;
+        let saved = args.no_launch && !driven && session.state == State::EnvelopeBuilt;
+        let code = if taken || saved || session.state.is_end() {
+            0
+        } else if !driven {
             out::say(format!("relay: its driver ended. Go on: git relay resume {id}"));
-            return Ok(1);
-        }
-        sleep(Duration::from_millis(250));
+            1
+        } else if began.elapsed() > WATCH {
+            out::say(format!("relay: still at it. Look: git relay status {id}"));
+            0
+        } else {
+            sleep(Duration::from_millis(250));
+            continue;
+        };
+        tell_json(args, &session, "asked", None)?;
+        return Ok(code);
     }
-    out::say(format!("relay: still at it. Look: git relay status {id}"));
+}
+
+/// Tells every step after `seen`.
+fn tell_since(hub: &Hub, stored: &Stored, seen: &Oid) -> Result<()> {
+    let id = &stored.session.session_id;
+    let mut steps = Vec::new();
+    let mut at = stored.tip.clone();
+    while at != *seen {
+        let commit = hub.repo.read_commit(&at)?;
+        let session = Box::new(store::load_at(&hub.repo, &hub.trust, id, &at)?);
+        steps
+            .push(Progress::Step { event: store::event_word(&commit.message).to_owned(), session });
+        let Some(parent) = commit.parents.first().cloned() else { break };
+        at = parent;
+    }
+    steps.into_iter().rev().for_each(progress::tell);
+    Ok(())
+}
+
+/// What was done, by whom the session goes on, and how driving ended if it was driven here.
+fn tell_json(args: &Handoff, session: &Session, did: &str, end: Option<&End>) -> Result<()> {
+    if !args.json {
+        return Ok(());
+    }
+    let contract = session.contract.as_ref().map(|known| &known.contract_id);
+    let value = json!({
+        "sessionId": session.session_id, "did": did, "state": session.state, "leg": session.leg,
+        "agent": session.agent(), "contractId": contract, "end": end.map(End::word),
+    });
+    out::json("handoff", &value)
+}
+
+/// Shows the contract that would be signed, in the form that `show` has.
+fn dry_run(hub: &Hub, args: &Handoff, id: &SessionId, to: Option<AgentName>) -> Result<u8> {
+    let breach = Breach {
+        reason: BreachReason::Request,
+        text: args.reason.clone(),
+        reading: None,
+        target: to,
+        at: clock::now(),
+    };
+    let draft = hub.dry_run(&hub.load(id)?, breach)?;
+    let bytes = canon::encode(&draft.contract).context("a contract can be encoded")?;
+    if args.json {
+        out::data(&bytes)?;
+        return Ok(0);
+    }
+    let value: serde_json::Value = serde_json::from_slice(&bytes)?;
+    for line in serde_json::to_string_pretty(&value)?.lines() {
+        out::line(line)?;
+    }
+    let key = keys::load_key(&hub.repo)?.public().fingerprint();
+    out::say(format!("not signed, and nothing was written: it would be signed by {key}"));
     Ok(0)
 }

@@ -5,9 +5,10 @@ use crate::agents::Seat;
 use crate::cli::Init;
 use crate::error::Fault;
 use crate::git::Repository;
+use crate::git::hook_file::Way;
 use crate::host::{clock, config, files, lock};
 use crate::model::names::AgentName;
-use crate::relay::hooks;
+use crate::relay::{hooks, not_in_a_leg};
 use crate::store::keys;
 use crate::ui::out;
 use anyhow::Result;
@@ -17,7 +18,13 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 pub(super) fn run(args: &Init) -> Result<u8> {
+    // Who may receive work is not for an agent to say.
+    not_in_a_leg()?;
     let repo = open_repository()?;
+    if args.remove_hooks {
+        return remove_hooks(&repo);
+    }
+    repo.can_relay()?;
     if repo.head_commit()?.is_none() {
         return Err(Fault::refused("this repository has no commit yet")
             .hint("git commit --allow-empty -m 'Initial commit'")
@@ -35,19 +42,7 @@ pub(super) fn run(args: &Init) -> Result<u8> {
     // Several at once would each make a key.
     let lock = repo.common_dir().join("relay/init.lock");
     let _one_at_a_time = lock::take(&lock, Duration::from_secs(30))?;
-    let mut made = keys::make(&repo)?;
-    made.extend(hooks::write(repo.common_dir())?);
-    if repo.exclude("/.relay/")? {
-        made.push(repo.common_dir().join("info/exclude"));
-    }
-    // Some agents' sandboxes can shut this file against writing only if it is there (tried on
-    // Claude Code 2.1.332); without it they could move every branch.
-    let packed_refs = repo.common_dir().join("packed-refs");
-    if !packed_refs.exists() {
-        drop(files::open_append(&packed_refs)?);
-        made.push(packed_refs);
-    }
-    repo.make_empty_notes_ref(clock::now().0)?;
+    let (mut made, way) = make(&repo)?;
     let installed: Vec<AgentName> = Seat::all(&settings)
         .into_iter()
         .filter(|seat| seat.program().is_some())
@@ -64,15 +59,61 @@ pub(super) fn run(args: &Init) -> Result<u8> {
         made.extend(write_order(&repo, &order)?);
     }
     if args.json {
+        let made: Vec<String> = made.iter().map(out::path).collect();
         let value = json!({
             "made": made, "installed": installed, "agents": order,
-            "publicKey": keys::load_key(&repo)?.public().fingerprint(),
+            "publicKey": keys::load_key(&repo)?.public().fingerprint(), "hook": way_json(&way),
         });
         out::json("init", &value)?;
         return Ok(0);
     }
     tell(&made, &installed, &order);
+    if let Way::ByHand { why, line, file } = &way {
+        out::say(format!("{why}. To have your own commits in a session's worktree noted,"));
+        out::say(format!("add to {file}:"));
+        out::say(format!("  {line}"));
+    }
     Ok(0)
+}
+
+/// Makes what is missing; what was made, and how people's own commits are noted.
+fn make(repo: &Repository) -> Result<(Vec<PathBuf>, Way)> {
+    let mut made = keys::make(repo)?;
+    made.extend(hooks::write(repo.common_dir())?);
+    if repo.exclude("/.relay/")? {
+        made.push(repo.common_dir().join("info/exclude"));
+    }
+    // Some agents' sandboxes can shut this file against writing only if it is there (tried on
+    // Claude Code 2.1.332); without it they could move every branch.
+    let packed_refs = repo.common_dir().join("packed-refs");
+    if !repo.is_reftable() && !packed_refs.exists() {
+        drop(files::open_append(&packed_refs)?);
+        made.push(packed_refs);
+    }
+    repo.make_empty_notes_ref(clock::now().0)?;
+    let (way, is_new) = repo.install_hook(&hooks::program_link(repo.common_dir()))?;
+    if let (Way::Block(path), true) = (&way, is_new) {
+        made.push(path.clone());
+    }
+    Ok((made, way))
+}
+
+/// Takes the block out of the hook file; what else `init` made is harmless without it.
+fn remove_hooks(repo: &Repository) -> Result<u8> {
+    match repo.remove_hook()? {
+        Some(path) => out::say(format!("took git relay's block out of {}", path.display())),
+        None => out::say("no hook file of this repository holds git relay's block"),
+    }
+    Ok(0)
+}
+
+fn way_json(way: &Way) -> serde_json::Value {
+    match way {
+        Way::Block(path) => json!({"file": path, "byHand": null}),
+        Way::ByHand { why, line, file } => {
+            json!({"file": file, "byHand": {"why": why, "line": line}})
+        }
+    }
 }
 
 /// Says what was made, who is here and who may receive work.

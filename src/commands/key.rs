@@ -14,7 +14,7 @@ pub(super) fn run(args: &Key) -> Result<u8> {
     if args.json {
         let value = json!({
             "fingerprint": public.fingerprint(), "publicKey": public.to_openssh_line("git-relay"),
-            "path": path, "publicPath": path.with_extension("pub"),
+            "path": out::path(&path), "publicPath": out::path(path.with_extension("pub")),
         });
         out::json("key", &value)?;
     } else {

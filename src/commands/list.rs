@@ -2,10 +2,13 @@
 
 use super::open_hub;
 use crate::cli::Listing;
-use crate::host::lock;
+use crate::host::{lock, process};
+use crate::model::session::Session;
+use crate::relay::Hub;
 use crate::store;
 use crate::ui::out;
 use crate::ui::progress::ago;
+use crate::ui::standing::standing;
 use anyhow::Result;
 use serde_json::json;
 
@@ -28,6 +31,7 @@ pub(super) fn run(args: &Listing) -> Result<u8> {
                     "sessionId": session.session_id, "state": session.state, "leg": session.leg,
                     "agent": session.agent(), "updatedAt": session.updated_at,
                     "driven": lock::is_held(&hub.lock_path(&session.session_id)),
+                    "standing": words(&hub, session),
                     "branch": session.workplace.branch, "task": session.task,
                 })
             })
@@ -38,10 +42,10 @@ pub(super) fn run(args: &Listing) -> Result<u8> {
         let rows: Vec<Vec<String>> = sessions
             .iter()
             .map(|session| {
-                let driven = lock::is_held(&hub.lock_path(&session.session_id));
                 vec![
                     session.session_id.to_string(),
-                    format!("{}{}", session.state, if driven { " *" } else { "" }),
+                    session.state.to_string(),
+                    words(&hub, session),
                     format!("leg {}", session.leg),
                     session.agent().map_or("-".into(), ToString::to_string),
                     ago(session.updated_at),
@@ -58,4 +62,10 @@ pub(super) fn run(args: &Listing) -> Result<u8> {
         out::say(format!("session '{id}' cannot be read: {why}"));
     }
     Ok(if broken.is_empty() { 0 } else { 4 })
+}
+
+fn words(hub: &Hub, session: &Session) -> String {
+    let process = session.dispatch.as_ref().and_then(|dispatch| dispatch.process);
+    let driven = lock::is_held(&hub.lock_path(&session.session_id));
+    standing(session, driven, process.is_some_and(process::is_alive))
 }

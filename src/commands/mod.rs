@@ -2,7 +2,10 @@
 
 mod abort;
 mod agents;
+mod allow;
+mod completions;
 mod demo;
+mod doctor;
 mod finish;
 mod handoff;
 pub mod hook;
@@ -15,7 +18,9 @@ mod resume;
 mod run;
 mod setup;
 mod show;
+mod start;
 mod status;
+mod terminal;
 mod trust;
 mod verify;
 
@@ -56,6 +61,7 @@ fn run(command: Command) -> Result<u8> {
     match command {
         Command::Setup(args) => setup::run(&args),
         Command::Init(args) => init::run(&args),
+        Command::Start(args) => start::run(&args),
         Command::Run(args) => run::run(&args),
         Command::Handoff(args) => handoff::run(&args),
         Command::Resume(args) => resume::run(&args),
@@ -70,6 +76,8 @@ fn run(command: Command) -> Result<u8> {
         Command::Agents(args) => agents::run(&args),
         Command::Key(args) => key::run(&args),
         Command::Trust(args) => trust::run(&args),
+        Command::Allow(args) => allow::run(&args),
+        Command::Doctor(args) => doctor::run(&args),
         Command::Demo(args) => demo::run(&args),
         // `main` takes hooks before clap; this is reached only by odd spellings of them.
         Command::Hook(args) => {
@@ -81,20 +89,14 @@ fn run(command: Command) -> Result<u8> {
 
 /// The repository of the current folder, ready or not.
 fn open_repository() -> Result<Repository> {
-    let repo = Repository::open(&env::current_folder()?)?;
-    // The git room reads and writes them, but no relay on them has been killed at every call yet.
-    if repo.is_reftable() {
-        return Err(Fault::environment("this repository keeps its refs in reftable")
-            .hint("git refs migrate --ref-format=files")
-            .into());
-    }
-    Ok(repo)
+    Repository::open(&env::current_folder()?)
 }
 
 /// The repository of the current folder with its settings and trust; it must be ready.
 fn open_hub() -> Result<Hub> {
     let found = open_repository()?;
-    let here = (found.git_dir() != found.common_dir())
+    let here = found
+        .is_ours()
         .then(|| found.git_dir().file_name()?.to_str().and_then(SessionId::new))
         .flatten();
     let mut repo = match found.main_work_tree() {
@@ -118,8 +120,8 @@ fn open_hub() -> Result<Hub> {
 /// The exit code of a drive's end.
 fn code_of(end: &End) -> u8 {
     match end {
-        End::Done | End::Over(_) => 0,
-        End::Asks { .. } | End::Killed => 1,
+        End::Done | End::NotStarted | End::Over(_) => 0,
+        End::Asks { .. } | End::Killed | End::Next { .. } => 1,
         End::Exhausted { .. } => 6,
     }
 }

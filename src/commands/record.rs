@@ -5,10 +5,12 @@ use crate::cli::Record;
 use crate::error::{Fault, Kind, kind_of};
 use crate::host::lock;
 use crate::model::inbox::Says;
+use crate::model::names::SessionId;
 use crate::model::session::DeclaredKind;
 use crate::relay::{Driver, Options, ask};
 use crate::ui::out;
 use anyhow::Result;
+use serde_json::json;
 use std::path::Path;
 
 pub(super) fn run(args: &Record) -> Result<u8> {
@@ -22,24 +24,37 @@ pub(super) fn run(args: &Record) -> Result<u8> {
     if args.session.is_none()
         && let Some(inbox) = ask::own_inbox()
     {
-        append(&inbox, &facts)?;
+        append(&inbox, &facts, ask::own_leg())?;
         out::say(format!("recorded {} for the next agent", plural(facts.len())));
-        return Ok(0);
+        return tell(args, facts.len(), None);
     }
     let hub = open_hub()?;
     let session = ask::open_session(&hub, args.session.as_deref())?;
     let id = session.session_id.clone();
-    append(&ask::inbox_path(&hub, &session), &facts)?;
-    if !lock::is_held(&hub.lock_path(&id)) {
+    let by = ask::leg_of(&session);
+    append(&ask::inbox_path(&hub, &session), &facts, by.clone())?;
+    if by.is_none() && !lock::is_held(&hub.lock_path(&id)) {
         let mut silent = |_| {};
-        match Driver::take(&hub, &id, "record", Options::default(), &mut silent) {
-            Ok(mut driver) => driver.fold()?,
+        let fold = Driver::take(&hub, &id, "record", Options::default(), &mut silent);
+        match fold.and_then(|mut driver| driver.fold()) {
             // Somebody was faster; the line is in the inbox, and the next driver folds it.
             Err(error) if kind_of(&error) == Kind::Raced => {}
-            Err(error) => return Err(error),
+            // It is stated all the same: said again it would be stated twice.
+            Err(error) if kind_of(&error) == Kind::Environment => {
+                out::say(format!("it is not signed yet: {error:#}"));
+            }
+            done => done?,
         }
     }
     out::say(format!("recorded {} in session {id}", plural(facts.len())));
+    tell(args, facts.len(), Some(&id))
+}
+
+/// Within an agent's own leg the session is not looked up, so it is not named.
+fn tell(args: &Record, recorded: usize, session: Option<&SessionId>) -> Result<u8> {
+    if args.json {
+        out::json("record", &json!({"recorded": recorded, "sessionId": session}))?;
+    }
     Ok(0)
 }
 
@@ -62,9 +77,10 @@ fn facts(args: &Record) -> Vec<(DeclaredKind, &String)> {
     .collect()
 }
 
-fn append(inbox: &Path, facts: &[(DeclaredKind, &String)]) -> Result<()> {
+fn append(inbox: &Path, facts: &[(DeclaredKind, &String)], by: Option<String>) -> Result<()> {
     for (fact, text) in facts {
-        ask::append(inbox, Says::Record { fact: *fact, text: (*text).clone(), nonce: None })?;
+        let says = Says::Record { fact: *fact, text: (*text).clone(), nonce: None };
+        ask::append_as(inbox, says, by.clone())?;
     }
     Ok(())
 }

@@ -1,14 +1,14 @@
 //! `git relay resume`
 
-use super::open_hub;
-use super::run::tell_end;
+use super::run::tell_json;
+use super::{open_hub, terminal};
 use crate::cli::Resume;
 use crate::host::config;
 use crate::model::fsm::Event;
 use crate::model::inbox::Says;
 use crate::model::session::DeclaredKind;
 use crate::relay::{Driver, Options, ask};
-use crate::ui::progress;
+use crate::ui::terminal::Teller;
 use anyhow::Result;
 
 pub(super) fn run(args: &Resume) -> Result<u8> {
@@ -18,9 +18,13 @@ pub(super) fn run(args: &Resume) -> Result<u8> {
     for agent in &agents {
         hub.seat(agent)?;
     }
-    let options =
-        Options { unsandboxed_shell: args.unsandboxed_shell, accept_config: args.accept_config };
-    let mut report = progress::tell;
+    let options = Options {
+        unsandboxed_shell: args.unsandboxed_shell,
+        accept_config: args.accept_config,
+        no_launch: false,
+    };
+    let mut teller = Teller::default();
+    let mut report = |progress| teller.tell(progress);
     let mut driver = Driver::take(&hub, &id, "resume", options, &mut report)?;
     if !agents.is_empty() {
         driver.step(&Event::Consented { agents }, None)?;
@@ -34,6 +38,6 @@ pub(super) fn run(args: &Resume) -> Result<u8> {
         ask::append(&ask::inbox_path(&hub, driver.session()), said)?;
     }
     driver.go_on()?;
-    let end = driver.drive()?;
-    tell_end(&driver, &end, args.json)
+    driver.announced();
+    terminal::drive(driver, |driver, end| tell_json(driver, end, args.json))
 }

@@ -14,8 +14,14 @@ use serde_json::json;
 pub(super) fn run(args: &Run) -> Result<u8> {
     let hub = open_hub()?;
     let task = task(&hub, args)?;
-    let options = Options { unsandboxed_shell: args.unsandboxed_shell, accept_config: false };
-    someone_can_start(&hub, &task, options.unsandboxed_shell)?;
+    let options = Options {
+        unsandboxed_shell: args.unsandboxed_shell,
+        no_launch: args.no_launch,
+        ..Options::default()
+    };
+    if !options.no_launch {
+        someone_can_start(&hub, &task, options.unsandboxed_shell)?;
+    }
     if hub.repo.has_changes()? {
         out::say(
             "relay: your uncommitted changes stay where they are: the task starts from the last commit",
@@ -24,30 +30,31 @@ pub(super) fn run(args: &Run) -> Result<u8> {
     let mut report = progress::tell;
     let mut driver = start::begin(&hub, &task, "run", options, &mut report)?;
     let end = driver.drive()?;
-    tell_end(&driver, &end, args.json)
+    progress::tell_end(&end, driver.session());
+    tell_json(&driver, &end, args.json)?;
+    Ok(code_of(&end))
 }
 
-/// Tells how driving ended; its exit code.
-pub(super) fn tell_end(driver: &Driver<'_>, end: &End, as_json: bool) -> Result<u8> {
-    let session: &Session = driver.session();
-    progress::tell_end(end, session);
-    if as_json {
-        let (word, resets_at, detail, open_items) = match end {
-            End::Done => ("done", None, None, Vec::new()),
-            End::Asks { detail, open_items } => ("asks", None, detail.clone(), open_items.clone()),
-            End::Killed => ("killed", None, None, Vec::new()),
-            End::Exhausted { resets_at } => ("exhausted", *resets_at, None, Vec::new()),
-            End::Over(_) => ("over", None, None, Vec::new()),
-        };
-        let value = json!({
-            "sessionId": session.session_id, "end": word, "state": session.state,
-            "leg": session.leg, "branch": session.workplace.branch,
-            "worktree": driver.worktree(), "resetsAt": resets_at, "detail": detail,
-            "openItems": open_items,
-        });
-        out::json("run", &value)?;
+/// Tells how driving ended as JSON, if that is wanted.
+pub(super) fn tell_json(driver: &Driver<'_>, end: &End, is_wanted: bool) -> Result<()> {
+    if !is_wanted {
+        return Ok(());
     }
-    Ok(code_of(end))
+    let session: &Session = driver.session();
+    let (resets_at, detail, open_items) = match end {
+        End::Asks { detail, open_items } => (None, detail.clone(), open_items.clone()),
+        End::Exhausted { resets_at } => (*resets_at, None, Vec::new()),
+        End::Done | End::Killed | End::NotStarted | End::Next { .. } | End::Over(_) => {
+            (None, None, Vec::new())
+        }
+    };
+    let value = json!({
+        "sessionId": session.session_id, "end": end.word(), "state": session.state,
+        "leg": session.leg, "branch": session.workplace.branch,
+        "worktree": out::path(driver.worktree()), "resetsAt": resets_at, "detail": detail,
+        "openItems": open_items,
+    });
+    out::json("run", &value)
 }
 
 fn task(hub: &Hub, args: &Run) -> Result<Task> {

@@ -9,6 +9,7 @@ use crate::model::session::{Outcome, Session, State};
 use crate::relay::{Hub, ask};
 use crate::ui::out;
 use crate::ui::progress::{ago, share};
+use crate::ui::standing::standing;
 use anyhow::Result;
 use serde_json::json;
 
@@ -32,7 +33,8 @@ pub(super) fn run(args: &One) -> Result<u8> {
     if args.json {
         let value = json!({
             "session": session, "driven": driven, "agentAlive": alive, "next": next,
-            "worktree": hub.worktree(&session),
+            "standing": standing(&session, driven, alive),
+            "worktree": out::path(hub.worktree(&session)),
             "notYetSigned": {"facts": facts, "request": request},
             "hookFaults": hook_faults.as_deref().map_or(0, |text| text.lines().count()),
         });
@@ -63,6 +65,7 @@ fn rows(hub: &Hub, session: &Session, driven: bool, alive: bool) -> Vec<Vec<Stri
     row("task", session.task.lines().next().unwrap_or_default().chars().take(90).collect());
     let by = if driven { "driven by a command" } else { "no command drives it" };
     row("state", format!("{} since {} ({by})", session.state, ago(session.updated_at)));
+    row("that is", standing(session, driven, alive));
     if let Some(dispatch) = &session.dispatch {
         let how = if alive { "at work" } else { "not running" };
         row("agent", format!("{}, leg {} ({how})", dispatch.agent, dispatch.leg));
@@ -76,6 +79,24 @@ fn rows(hub: &Hub, session: &Session, driven: bool, alive: bool) -> Vec<Vec<Stri
         if alive && hooked && session.state == State::Running && !session.hooks_fired {
             row("hooks", "none of ours has fired in this leg yet".into());
         }
+    }
+    let waits = alive && matches!(session.state, State::Dispatched | State::Resuming);
+    if waits && session.is_interactive() {
+        row("waiting", "for you, in its terminal (trust, login or update prompt?)".into());
+    }
+    if let Some(finishing) = &session.finishing {
+        if let Ok(Some(place)) = hub.repo.checked_out_at(&finishing.branch) {
+            row("finishes in", place.display().to_string());
+        }
+        let branch = finishing.branch.trim_start_matches("refs/heads/");
+        let conflicts = finishing.conflicts.join(", ");
+        row(
+            "finish",
+            match finishing.conflicts.is_empty() {
+                true => format!("was begun into {branch}, and broken off"),
+                false => format!("into {branch}; conflicts are left there in: {conflicts}"),
+            },
+        );
     }
     for reading in &session.readings {
         row("usage", format!("{}, {}", share(reading), ago(reading.observed_at)));
@@ -113,6 +134,14 @@ fn next_command(session: &Session, driven: bool) -> Option<String> {
     let id = &session.session_id;
     if session.state.is_end() || driven {
         return None;
+    }
+    if let Some(finishing) = &session.finishing {
+        return Some(match finishing.conflicts.is_empty() {
+            true => format!("git relay finish {id}"),
+            false => format!(
+                "resolve, git add, then git relay finish {id} --continue; or git relay finish {id} --abort"
+            ),
+        });
     }
     Some(match (fsm::due(session), &session.leg_end) {
         (Effect::Rest, Some(end)) if end.outcome == Outcome::Done => {

@@ -6,7 +6,7 @@ use crate::error::Fault;
 use crate::host::files;
 use crate::model::sign::PublicKey;
 use crate::model::trust::{self, Trust as Known};
-use crate::relay::Hub;
+use crate::relay::{Hub, not_in_a_leg};
 use crate::store::keys;
 use crate::ui::out;
 use anyhow::Result;
@@ -18,6 +18,9 @@ pub(super) fn run(args: &Trust) -> Result<u8> {
     if args.path {
         out::line(keys::trust_path(&hub.repo).to_string_lossy())?;
         return Ok(0);
+    }
+    if args.add.is_some() || args.remove.is_some() {
+        not_in_a_leg()?;
     }
     if let Some(file) = &args.add {
         return add(&hub, file, &args.principal);

@@ -177,7 +177,7 @@ impl Repository {
             // Git was killed after it had moved the branch, or one that a dead driver had started
             // came to it after all.
             Err(_) if self.read_ref(branch)?.as_ref() == Some(to) => {
-                self.clear_dead_locks(&self.git_dir, branch)
+                self.clear_dead_locks(&self.git_dir, branch, self.read_commit(to)?.time)
             }
             done => done,
         }

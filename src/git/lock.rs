@@ -14,6 +14,9 @@ use std::time::{Duration, Instant};
 /// How long a lock of a dead process may stand in the way.
 pub(super) const STALE_AFTER: Duration = Duration::from_secs(2);
 
+/// How long others may go before us.
+const PATIENCE_MOST: Duration = Duration::from_secs(30);
+
 /// What to do with a lock that is still there after the wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stale {
@@ -32,13 +35,19 @@ pub(super) struct LockFile {
 }
 
 impl LockFile {
-    /// Locks `target`, waiting up to [`STALE_AFTER`].
+    /// Locks `target`; a lock that nobody touches is waited for up to [`STALE_AFTER`], one that
+    /// goes from hand to hand up to [`PATIENCE_MOST`].
     pub(super) fn acquire(target: &Path, stale: Stale) -> Result<Self> {
         let path = lock_path(target);
-        let start = Instant::now();
-        let seen = identity(&path);
+        let began = Instant::now();
+        let mut start = began;
+        let mut seen = identity(&path);
         let mut cleared = false;
         loop {
+            let now = identity(&path);
+            if now != seen && began.elapsed() < PATIENCE_MOST {
+                (seen, start) = (now, Instant::now());
+            }
             match OpenOptions::new().write(true).create_new(true).open(&path) {
                 Ok(file) => {
                     return Ok(Self { file, path, target: target.to_owned(), open: true });
@@ -155,7 +164,7 @@ pub(super) fn clear_stale(target: &Path) -> Result<()> {
 }
 
 /// Which file it is and when it was last written.
-fn identity(path: &Path) -> Option<(u64, u64, i64, i64)> {
+pub(super) fn identity(path: &Path) -> Option<(u64, u64, i64, i64)> {
     let metadata = fs::symlink_metadata(path).ok()?;
     Some((metadata.dev(), metadata.ino(), metadata.mtime(), metadata.mtime_nsec()))
 }

@@ -9,21 +9,31 @@ mod capture;
 pub mod changes;
 pub mod finish;
 pub mod guard;
+pub mod health;
+pub mod hook_file;
+pub mod include;
 mod index;
 mod lock;
+mod mend;
 mod notes;
 pub mod objects;
 pub mod read;
 pub mod refs;
 pub mod run;
+mod scratch;
 pub mod snapshot;
 mod submodules;
 mod survey;
 mod survey_by_git;
+pub mod undo;
+mod version;
+mod wip;
 pub mod worktree;
 
 pub use objects::Commit;
-pub use refs::{NOTES_REF, branch_ref, kept_ref, session_ref, snapshot_ref, wip_ref};
+pub use refs::{
+    NOTES_REF, branch_ref, kept_ref, result_ref, session_ref, snapshot_ref, undone_ref, wip_ref,
+};
 pub use snapshot::{Caps, Snapshot};
 
 use crate::error::Fault;
@@ -63,23 +73,6 @@ impl Repository {
         })?;
         let (git_dir, work_dir) = found.into_repository_and_work_tree_directories();
         Self::from_gix(open_gix(&git_dir)?, work_dir.as_deref())
-    }
-
-    /// Opens the session worktree at `work_tree` through the git dir that the repository keeps for
-    /// it, without asking the worktree's own `.git` file: an agent may have rewritten that.
-    pub fn open_worktree(common_dir: &Path, work_tree: &Path) -> Result<Self> {
-        let Some(git_dir) = worktree::git_dir_of(common_dir, work_tree)? else {
-            bail!(
-                Fault::refused(format!(
-                    "`{}` is no worktree of this repository",
-                    work_tree.display()
-                ))
-                .hint(
-                    "git worktree list shows those it has; git worktree repair mends a moved one"
-                )
-            );
-        };
-        Self::open_pinned(common_dir, &git_dir, work_tree)
     }
 
     /// Opens by three paths recorded earlier; refuses when the git dir no longer belongs to that
@@ -202,6 +195,14 @@ impl Repository {
     /// The merge, rebase, cherry-pick, revert, bisect or am that is under way in this worktree.
     pub fn operation_in_progress(&self) -> Option<&'static str> {
         use gix::state::InProgress;
+        if self.reftable {
+            // These two are refs there, and no files that gix would see.
+            for (name, word) in [("CHERRY_PICK_HEAD", "cherry-pick"), ("REVERT_HEAD", "revert")] {
+                if self.read_ref(name).is_ok_and(|found| found.is_some()) {
+                    return Some(word);
+                }
+            }
+        }
         self.gix.state().map(|state| match state {
             InProgress::ApplyMailbox | InProgress::ApplyMailboxRebase => "am",
             InProgress::Bisect => "bisect",

@@ -3,6 +3,7 @@
 //! `git notes add` loses notes when two write at once (tried: 1 of 40 kept); here every writer
 //! reads, edits and swaps until nobody was faster.
 
+use super::objects::written;
 use super::{NOTES_REF, Repository, from_gix, to_gix};
 use crate::error::{Kind, kind_of};
 use crate::model::names::Oid;
@@ -94,13 +95,13 @@ impl Repository {
             let tip = self.read_ref(NOTES_REF)?;
             let root = match &tip {
                 Some(tip) => self.tree_at(tip)?.id,
-                None => self.gix.write_object(gix::objs::Tree::empty())?.detach(),
+                None => written(|| self.gix.write_object(gix::objs::Tree::empty()))?.detach(),
             };
             let mut notes = State::new(root, &self.gix.objects)?;
             if !edit(&mut notes)? {
                 return Ok(());
             }
-            let tree = from_gix(&notes.write(&self.gix.objects)?);
+            let tree = from_gix(&written(|| notes.write(&self.gix.objects))?);
             let parents: Vec<Oid> = tip.iter().cloned().collect();
             let commit = self.write_commit(&tree, &parents, message, time)?;
             self.durable()?;

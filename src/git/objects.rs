@@ -44,9 +44,20 @@ fn commit_payload(tree: &Oid, parents: &[Oid], message: &str, time: i64) -> Vec<
     bytes.into_bytes()
 }
 
+/// Between the making of a folder for an object and the object's own coming, a `git gc` beside us
+/// may remove the folder, since it is empty: the object is then written again.
+pub(super) fn written<T, E>(mut write: impl FnMut() -> Result<T, E>) -> Result<T, E> {
+    for _ in 0..4 {
+        if let Ok(done) = write() {
+            return Ok(done);
+        }
+    }
+    write()
+}
+
 impl Repository {
     pub fn write_blob(&self, bytes: &[u8]) -> Result<Oid> {
-        Ok(from_gix(&self.gix.write_blob(bytes)?.detach()))
+        Ok(from_gix(&written(|| self.gix.write_blob(bytes))?.detach()))
     }
 
     /// A blob's size, without its content.
@@ -71,7 +82,7 @@ impl Repository {
         for (path, blob) in files {
             editor.upsert(path, EntryKind::Blob, to_gix(blob))?;
         }
-        Ok(from_gix(&editor.write()?.detach()))
+        Ok(from_gix(&written(|| editor.write())?.detach()))
     }
 
     /// The content of one file in a commit's (or a bare) tree; `None` when it has no such file.
@@ -175,10 +186,7 @@ impl Repository {
         // Read it back as git will before anything is stored.
         gix::objs::CommitRef::from_bytes(bytes, self.gix.object_hash())
             .context("a malformed commit was about to be written")?;
-        let id = self
-            .gix
-            .objects
-            .write_buf(gix::object::Kind::Commit, bytes)
+        let id = written(|| self.gix.objects.write_buf(gix::object::Kind::Commit, bytes))
             .map_err(|error| anyhow::anyhow!("cannot write a commit: {error}"))?;
         Ok(from_gix(&id))
     }

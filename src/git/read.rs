@@ -1,5 +1,6 @@
 //! Small questions to a repository.
 
+use super::objects::written;
 use super::{Repository, from_gix};
 use crate::model::names::Oid;
 use anyhow::Result;
@@ -70,12 +71,17 @@ impl Repository {
                 editor.upsert(path.as_bstr(), *kind, *id)?;
             }
         }
-        Ok(from_gix(&editor.write()?.detach()))
+        Ok(from_gix(&written(|| editor.write())?.detach()))
     }
 
     /// Whether a tracked file of this worktree differs from its last commit.
     pub fn has_changes(&self) -> Result<bool> {
-        Ok(self.gix.is_dirty()?)
+        // gix sees no HEAD in reftable, and no way through a sparse index.
+        if let Ok(dirty) = self.gix.is_dirty() {
+            return Ok(dirty);
+        }
+        let call = self.git(["status", "--porcelain", "--untracked-files=no"]);
+        Ok(!call.head(1)?.0.is_empty())
     }
 
     /// Mode and object of one path in a commit's tree.

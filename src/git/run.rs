@@ -9,6 +9,7 @@ use crate::error::Fault;
 use anyhow::{Context, Result, bail};
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read, Write};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::thread;
@@ -50,15 +51,26 @@ const OTHER_ENV_VARS: [&str; 12] = [
     "SSH_ASKPASS",
 ];
 
-const PINNED_CONFIG: [&str; 7] = [
+const PINNED_CONFIG: [&str; 9] = [
     "core.fsmonitor=false",
     "core.hooksPath=/dev/null",
     "gc.auto=0",
     "maintenance.auto=false",
     "submodule.recurse=false",
+    // Git gives up on another's lock after 100 ms by itself.
+    "core.filesRefLockTimeout=2000",
+    "reftable.lockTimeout=2000",
     // `log --show-signature` runs them, also before the configuration has been looked at.
     "gpg.program=gpg",
     "gpg.ssh.program=ssh-keygen",
+];
+
+/// Who makes the commits that are ours, and the user's where git knows nobody.
+const OUR_IDENTITY: [(&str, &str); 4] = [
+    ("GIT_AUTHOR_NAME", super::objects::AUTHOR_NAME),
+    ("GIT_AUTHOR_EMAIL", super::objects::AUTHOR_EMAIL),
+    ("GIT_COMMITTER_NAME", super::objects::AUTHOR_NAME),
+    ("GIT_COMMITTER_EMAIL", super::objects::AUTHOR_EMAIL),
 ];
 
 /// More output than this ends the call.
@@ -72,7 +84,7 @@ pub struct GitCall {
     envs: Vec<(&'static str, OsString)>,
     directory: PathBuf,
     stdin: Vec<u8>,
-    as_user: bool,
+    as_person: bool,
 }
 
 /// How a call ended, whatever its exit code.
@@ -99,12 +111,31 @@ impl Repository {
             ],
             directory: self.work_tree.clone(),
             stdin: Vec::new(),
-            as_user: false,
+            as_person: false,
         };
         if self.durability == super::Durability::Full {
             call.args.extend(["-c".into(), "core.fsync=committed,reference".into()]);
         }
         call.args(args)
+    }
+
+    /// A call as the user would type it in this worktree: their environment, identity, hooks and
+    /// signing, and no directory pinned, since a hook would see that. Only once it is known that
+    /// no agent has changed what git runs.
+    pub fn git_as_person<I, S>(&self, args: I) -> GitCall
+    where
+        I: IntoIterator<Item = S>,
+        S: AsRef<OsStr>,
+    {
+        let call = GitCall {
+            args: Vec::new(),
+            envs: Vec::new(),
+            directory: self.work_tree.clone(),
+            stdin: Vec::new(),
+            as_person: true,
+        };
+        // A collection of garbage in the background would outlive us.
+        call.args(["-c", "gc.auto=0", "-c", "maintenance.auto=false"]).args(args)
     }
 }
 
@@ -134,10 +165,22 @@ impl GitCall {
         self
     }
 
-    /// Lets git take author and committer from the user's configuration instead of ours.
-    pub fn as_user(mut self) -> Self {
-        self.as_user = true;
+    /// In our name: for a user whom git does not know.
+    pub fn as_us(mut self) -> Self {
+        self.envs.extend(OUR_IDENTITY.map(|(name, value)| (name, value.into())));
         self
+    }
+
+    /// Runs it with all that it and its hooks have to say shown on standard error.
+    pub fn show(self) -> Result<Option<i32>> {
+        let shown =
+            || -> io::Result<Stdio> { Ok(Stdio::from(io::stderr().as_fd().try_clone_to_owned()?)) };
+        let mut command = self.command();
+        command.stdin(Stdio::null()).stdout(shown()?).stderr(shown()?);
+        let status = command
+            .status()
+            .with_context(|| format!("cannot start git in `{}`", self.directory.display()))?;
+        Ok(status.code())
     }
 
     /// Runs it; any exit code is an answer.
@@ -201,6 +244,24 @@ impl GitCall {
 
     fn command(&self) -> Command {
         let mut command = Command::new("git");
+        if self.as_person {
+            let elsewhere = LOCAL_ENV_VARS.iter().filter(|name| !name.starts_with("GIT_CONFIG"));
+            elsewhere.for_each(|name| _ = command.env_remove(name));
+        } else {
+            Self::pin(&mut command);
+        }
+        command
+            .args(&self.args)
+            .envs(self.envs.iter().map(|(name, value)| (name, value)))
+            .current_dir(&self.directory)
+            .stdin(if self.stdin.is_empty() { Stdio::null() } else { Stdio::piped() })
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    /// What nobody's environment or configuration may change about a call of ours.
+    fn pin(command: &mut Command) {
         for name in LOCAL_ENV_VARS.iter().chain(&OTHER_ENV_VARS) {
             command.env_remove(name);
         }
@@ -212,25 +273,10 @@ impl GitCall {
         ]);
         // Content under another object's name is no content of that object.
         command.env("GIT_NO_REPLACE_OBJECTS", "1");
-        for name in ["GIT_COMMITTER", "GIT_AUTHOR"] {
-            if self.as_user {
-                command.env_remove(format!("{name}_DATE"));
-            } else {
-                command.env(format!("{name}_NAME"), super::objects::AUTHOR_NAME);
-                command.env(format!("{name}_EMAIL"), super::objects::AUTHOR_EMAIL);
-            }
-        }
+        command.envs(OUR_IDENTITY);
         for setting in PINNED_CONFIG {
             command.args(["-c", setting]);
         }
-        command
-            .args(&self.args)
-            .envs(self.envs.iter().map(|(name, value)| (name, value)))
-            .current_dir(&self.directory)
-            .stdin(if self.stdin.is_empty() { Stdio::null() } else { Stdio::piped() })
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped());
-        command
     }
 
     /// Runs it and gives its output; any exit code but 0 is a failure.
@@ -252,6 +298,13 @@ impl GitCall {
 impl GitOutput {
     /// This outcome as an error that names the call and git's last word on it.
     pub fn failure(&self, words: &str) -> anyhow::Error {
+        if self.stderr.contains("unknown repository extension")
+            || self.stderr.contains("unknown value for 'extensions.")
+        {
+            return Fault::environment("the installed git is too old for this repository")
+                .hint("install git 2.45 or newer")
+                .into();
+        }
         let said = self.stderr.lines().rev().find(|line| !line.trim().is_empty());
         let code = match self.code {
             Some(code) => format!("exit {code}"),

@@ -6,6 +6,7 @@
 
 use super::capture::Captured;
 use super::index::doubt_if_recent;
+use super::objects::written;
 use super::survey::{Findings, Wanted};
 use super::{Repository, from_gix, worktree};
 use crate::error::Fault;
@@ -65,15 +66,27 @@ impl Repository {
         time: i64,
         earlier: Option<&Oid>,
     ) -> Result<Snapshot> {
+        let (snapshot, index) = self.take(self.read_index()?, caps, message, time, earlier)?;
+        if snapshot.in_progress.is_none() && self.git_dir != self.common_dir {
+            self.prepare_index(&index, &snapshot.tree)?;
+        }
+        Ok(snapshot)
+    }
+
+    /// Captures what differs from HEAD, looked for through `index`; gives that index again, as it
+    /// would be of the snapshot's tree.
+    pub(super) fn take(
+        &self,
+        index: gix::index::File,
+        caps: &Caps,
+        message: &str,
+        time: i64,
+        earlier: Option<&Oid>,
+    ) -> Result<(Snapshot, gix::index::File)> {
         let began = SystemTime::now();
-        let Some(head) = self.head_commit()? else {
-            bail!(
-                Fault::refused("there is no commit yet to build on")
-                    .hint("git commit --allow-empty -m begin")
-            );
-        };
+        let branch = worktree::branch_of(&self.git_dir)?;
+        let head = self.ground(branch.as_deref())?;
         let head_tree = self.tree_at(&head)?;
-        let index = self.read_index()?;
         let mut found = self.survey(&index, head_tree.id)?;
         self.apply_caps(&mut found, caps);
         let captured = self.capture(&mut found, &index)?;
@@ -99,8 +112,7 @@ impl Repository {
         for (path, (kind, id)) in edits.iter().filter_map(|(path, to)| Some((path, (*to)?))) {
             editor.upsert(path.as_bstr(), kind, id)?;
         }
-        let tree = from_gix(&editor.write()?.detach());
-        let branch = worktree::branch_of(&self.git_dir)?;
+        let tree = from_gix(&written(|| editor.write())?.detach());
         let in_progress = self.in_the_way(branch.as_deref(), found.conflict)?;
         let (commit, parent) = match self.still_true(earlier, &head, &tree) {
             Some(again) => again,
@@ -116,19 +128,30 @@ impl Repository {
                 (self.write_commit(&tree, &parents, message, time)?, head)
             }
         };
-        if in_progress.is_none() && self.git_dir != self.common_dir {
-            let new = self.index_after(index, &found, &captured, began);
-            self.prepare_index(&new, &tree)?;
+        let index = self.index_after(index, &found, &captured, began);
+        let not_captured = shortened(found.missed);
+        let changed = edits.len();
+        Ok((Snapshot { commit, tree, parent, staged, in_progress, not_captured, changed }, index))
+    }
+
+    /// The commit to build on: what is checked out, or the session's own branch where that has no
+    /// commit (`git checkout --orphan`).
+    fn ground(&self, branch: Option<&str>) -> Result<Oid> {
+        if let Some(head) = self.head_commit()? {
+            return Ok(head);
         }
-        Ok(Snapshot {
-            commit,
-            tree,
-            parent,
-            staged,
-            in_progress,
-            changed: edits.len(),
-            not_captured: shortened(found.missed),
-        })
+        if let Some(branch) = branch
+            && let Some(tip) = self.read_ref(branch)?
+        {
+            return Ok(tip);
+        }
+        bail!(Fault::refused("there is no commit yet to build on").hint(match branch {
+            Some(branch) => format!(
+                "the branch is gone; git reflog shows where it was: git branch {} COMMIT",
+                branch.strip_prefix("refs/heads/").unwrap_or(branch)
+            ),
+            None => "git commit --allow-empty -m begin".to_owned(),
+        }))
     }
 
     /// What keeps the snapshot off the session's branch, in a word or two.

@@ -16,11 +16,11 @@ use std::time::Duration;
 
 /// In the git dir of a worktree we made, with the name of its branch: only such a one do we ever
 /// remove.
-const MARK: &str = "relay-worktree";
+pub(super) const MARK: &str = "relay-worktree";
 /// What git writes into `locked` while it is still making a worktree.
 const INITIALIZING: &[u8] = b"initializing";
 /// Set for the git that makes a worktree, and for its children, to the worktree's path.
-const MAKES_VARIABLE: &str = "GIT_RELAY_MAKES";
+pub const MAKES_VARIABLE: &str = "GIT_RELAY_MAKES";
 
 /// A worktree as git lists it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -75,21 +75,23 @@ impl Repository {
         // leave that lock in everybody's way.
         let call = self.git(["worktree", "add", "--quiet", "--no-checkout"]);
         let call = call.env(MAKES_VARIABLE, makes);
-        match self.read_ref(full)? {
+        let call = match self.read_ref(full)? {
             None => {
                 let call = call.args(["--no-track", "-b", branch]);
-                call.args([path]).args([base.as_str()]).run()?
+                call.args([path]).args([base.as_str()])
             }
             // Made by an attempt that was killed before the worktree was there.
             Some(tip) if tip == *base && self.checked_out_at(full)?.is_none() => {
-                call.args([path]).args([branch]).run()?
+                call.args([path]).args([branch])
             }
             Some(_) => bail!(
                 Fault::refused(format!("the branch `{branch}` exists already"))
                     .hint(format!("look at it first: git log {branch}"))
             ),
         };
-        Ok(())
+        let words = call.words();
+        let output = self.write_refs(call)?;
+        if output.code == Some(0) { Ok(()) } else { Err(output.failure(&words)) }
     }
 
     /// What an attempt that was killed has left at `path`: `true` when git came to its end there.
@@ -115,8 +117,8 @@ impl Repository {
             remove_all(&git_dir)?;
             return Ok(false);
         }
-        let head = fs::read(git_dir.join("HEAD")).unwrap_or_default();
-        let ours = head.trim_end() == format!("ref: {full}").as_bytes();
+        let worktree = Self::open_pinned(&self.common_dir, &git_dir, path)?;
+        let ours = worktree.head_branch()?.as_deref() == Some(full);
         if ours && self.read_ref(full)?.as_ref() == Some(base) {
             return Ok(true);
         }
@@ -134,6 +136,9 @@ impl Repository {
         clear_stale(&git_dir.join("index"))?;
         let worktree = Self::open_pinned(&self.common_dir, &git_dir, path)?;
         let call = worktree.git(["read-tree", "--reset", "-u", base.as_str()]);
+        // A partial clone may not have these files yet. No agent has been at work here: what is
+        // fetched is fetched as the user's own checkout would.
+        let call = call.env("GIT_NO_LAZY_FETCH", "0");
         call.env(MAKES_VARIABLE, makes).run()?;
         // In one piece: a mark without its branch would count as one.
         files::replace(&git_dir.join(MARK), format!("{full}\n").as_bytes(), 0o644)?;
@@ -143,8 +148,10 @@ impl Repository {
     /// Removes a worktree that we made, with everything in it. The caller has made sure that
     /// nothing in it is unsaved. One that is gone already is fine.
     pub fn remove_worktree(&self, path: &Path) -> Result<()> {
+        let name = path.file_name().context("a worktree has a name")?;
+        let gone = self.common_dir.join("relay/gone").join(name);
         let Some(git_dir) = git_dir_of(&self.common_dir, path)? else {
-            return Ok(());
+            return remove_all(&gone);
         };
         if !git_dir.join(MARK).exists() {
             bail!(
@@ -152,12 +159,21 @@ impl Repository {
                     .hint(format!("git worktree remove '{}'", path.display()))
             );
         }
-        if path.join(".git").exists() {
-            self.git(["worktree", "remove", "--force", "--force"]).args([path]).run()?;
-            return Ok(());
-        }
+        // Not by git: killed half-way it leaves a git dir of which nobody knows whose it was.
         remove_all(path)?;
-        remove_all(&git_dir)
+        remove_all(&gone)?;
+        files::make_folder(&self.common_dir.join("relay/gone"))?;
+        fs::rename(&git_dir, &gone)
+            .with_context(|| format!("cannot remove `{}`", git_dir.display()))?;
+        remove_all(&gone)?;
+        // As git does when the last one goes.
+        _ = fs::remove_dir(self.common_dir.join("worktrees"));
+        Ok(())
+    }
+
+    /// Whether this is a worktree that we made.
+    pub fn is_ours(&self) -> bool {
+        self.git_dir.join(MARK).exists()
     }
 
     /// All worktrees, the main one first.
@@ -176,6 +192,13 @@ impl Repository {
                 b"bare" => current.bare = true,
                 b"prunable" => current.prunable = true,
                 b"" if !current.path.as_os_str().is_empty() => {
+                    // Git names a git dir that lies elsewhere in place of its main worktree.
+                    if let Some(main) = self.main_work_tree()
+                        && !current.bare
+                        && current.path == self.common_dir
+                    {
+                        current.path = main.to_owned();
+                    }
                     found.push(std::mem::take(&mut current));
                 }
                 _ => {}
@@ -280,7 +303,7 @@ pub(super) fn git_dir_of(common_dir: &Path, work_tree: &Path) -> Result<Option<P
 }
 
 /// Removes a folder with all in it; one that is gone already is fine.
-fn remove_all(folder: &Path) -> Result<()> {
+pub(super) fn remove_all(folder: &Path) -> Result<()> {
     match fs::remove_dir_all(folder) {
         Err(error) if error.kind() != ErrorKind::NotFound => {
             Err(error).with_context(|| format!("cannot remove `{}`", folder.display()))

@@ -8,7 +8,7 @@
 //! Unlike the design's sketch, what belongs to one agent stands under `[agent.NAME]`: TOML
 //! cannot hold a list `agents` and a table `[agents.NAME]` in one file.
 
-use super::{env, files};
+use super::{allow, env, files};
 use crate::error::Fault;
 use crate::model::names::AgentName;
 use crate::model::quota::THRESHOLD_PERMILLE_DEFAULT;
@@ -16,9 +16,11 @@ use anyhow::Result;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
+const BRANCH_PREFIX: &str = "relay";
+const WORKTREE_DIR: &str = ".relay/sessions";
 const DEADLINE_S_MOST: u64 = 7 * 24 * 3600;
 const FILE_BYTES_MOST: u64 = 256 * 1024;
 
@@ -34,6 +36,10 @@ struct OwnFile {
     pause_deadline_s: Option<u64>,
     start_deadline_s: Option<u64>,
     receipt_deadline_s: Option<u64>,
+    wip_interval_s: Option<u64>,
+    branch_prefix: Option<String>,
+    #[serde(default)]
+    worktree: WorktreeTable,
     /// Only in the user's file: it arms the repository's own hooks and servers.
     trust_folder: Option<bool>,
     /// Only in the user's file: it names programs to run.
@@ -41,13 +47,25 @@ struct OwnFile {
     agent: BTreeMap<String, AgentTable>,
 }
 
-/// What the tracked file may hold: it can narrow, lower and refuse, and run nothing.
+/// `[worktree]`: where sessions work, and what makes such a place fit to work in.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WorktreeTable {
+    dir: Option<String>,
+    setup: Option<Vec<String>>,
+}
+
+/// What the tracked file may hold: it can narrow, lower and refuse. What it would run is inert
+/// until `git relay allow` has recorded the file's digest.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SharedFile {
     agents: Option<Vec<String>>,
     threshold: Option<f64>,
     secrets: Option<Secrets>,
+    branch_prefix: Option<String>,
+    #[serde(default)]
+    worktree: WorktreeTable,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -120,7 +138,17 @@ pub struct Settings {
     pub pause_deadline: Duration,
     pub start_deadline: Duration,
     pub receipt_deadline: Duration,
+    /// How often the work in progress is saved, at most.
+    pub wip_interval: Duration,
     pub trust_folder: bool,
+    /// Session branches are `<branch_prefix>/<session>`.
+    pub branch_prefix: String,
+    /// The folder of session worktrees: absolute, or relative to the main worktree.
+    pub worktree_dir: PathBuf,
+    /// Commands that make a new session worktree fit to work in.
+    pub setup: Vec<String>,
+    /// Those of the shared file while nobody has allowed it.
+    pub inert: Vec<String>,
     pub agent_tables: BTreeMap<AgentName, AgentTable>,
 }
 
@@ -132,16 +160,15 @@ pub fn load(common_dir: &Path, main_work_tree: Option<&Path>) -> Result<Settings
     let clone: OwnFile = read(&clone_path)?.unwrap_or_default();
     let shared_path = main_work_tree.map(|root| root.join(".relay.toml"));
     let shared: SharedFile = match &shared_path {
-        Some(path) => read(path)?.unwrap_or_default(),
+        Some(path) => read(path).map_err(not_for_all)?.unwrap_or_default(),
         None => SharedFile::default(),
     };
+    let may_run = match &shared_path {
+        Some(path) => allow::is_allowed(common_dir, path)?,
+        None => false,
+    };
     if clone.trust_folder.is_some() || !clone.agent.is_empty() {
-        return Err(Fault::usage(format!(
-            "'trust_folder' and '[agent.NAME]' may stand only in the user's own file, not in '{}'",
-            clone_path.display()
-        ))
-        .hint(format!("move them to {}", user_path.display()))
-        .into());
+        return Err(only_in(&user_path, &clone_path));
     }
     let named = match env::text("GIT_RELAY_AGENTS") {
         Some(list) => Some(list.split(',').map(str::to_owned).collect()),
@@ -152,14 +179,6 @@ pub fn load(common_dir: &Path, main_work_tree: Option<&Path>) -> Result<Settings
         let allowed = names(allowed)?;
         agents.retain(|agent| allowed.contains(agent));
     }
-    let threshold = clone.threshold.or(user.threshold);
-    let mut threshold_permille = match env::text("GIT_RELAY_THRESHOLD") {
-        Some(text) => permille(text.parse().ok().unwrap_or(f64::NAN))?,
-        None => threshold.map_or(Ok(THRESHOLD_PERMILLE_DEFAULT), permille)?,
-    };
-    if let Some(lower) = shared.threshold {
-        threshold_permille = threshold_permille.min(permille(lower)?);
-    }
     let seconds = |clone: Option<u64>, user: Option<u64>, default| {
         let asked = clone.or(user).unwrap_or(default);
         if asked > DEADLINE_S_MOST {
@@ -168,9 +187,19 @@ pub fn load(common_dir: &Path, main_work_tree: Option<&Path>) -> Result<Settings
         }
         Ok(Duration::from_secs(asked))
     };
+    let worktree_dir = worktree_dir(&clone.worktree, &shared.worktree, &user.worktree)?;
+    let (ours, theirs) = (clone.worktree.setup.is_none(), shared.worktree.setup);
+    let inert = theirs.clone().filter(|_| ours && !may_run).unwrap_or_default();
+    let theirs = theirs.filter(|_| may_run);
+    let setup = clone.worktree.setup.or(theirs).or(user.worktree.setup).unwrap_or_default();
+    let prefix = clone.branch_prefix.or(shared.branch_prefix).or(user.branch_prefix);
     Ok(Settings {
         agents,
-        threshold_permille,
+        branch_prefix: branch_prefix(prefix)?,
+        worktree_dir,
+        setup,
+        inert,
+        threshold_permille: threshold(clone.threshold.or(user.threshold), shared.threshold)?,
         durability: durability(clone.durability.or(user.durability))?,
         secrets: [clone.secrets.or(user.secrets), shared.secrets]
             .into_iter()
@@ -181,6 +210,7 @@ pub fn load(common_dir: &Path, main_work_tree: Option<&Path>) -> Result<Settings
         pause_deadline: seconds(clone.pause_deadline_s, user.pause_deadline_s, 90)?,
         start_deadline: seconds(clone.start_deadline_s, user.start_deadline_s, 60)?,
         receipt_deadline: seconds(clone.receipt_deadline_s, user.receipt_deadline_s, 180)?,
+        wip_interval: seconds(clone.wip_interval_s, user.wip_interval_s, 60)?,
         trust_folder: user.trust_folder.unwrap_or(false),
         agent_tables: user
             .agent
@@ -188,6 +218,94 @@ pub fn load(common_dir: &Path, main_work_tree: Option<&Path>) -> Result<Settings
             .map(|(name, table)| Ok((agent_name(&name)?, table)))
             .collect::<Result<_>>()?,
     })
+}
+
+fn only_in(user: &Path, clone: &Path) -> anyhow::Error {
+    Fault::usage(format!(
+        "'trust_folder' and '[agent.NAME]' may stand only in the user's own file, not in '{}'",
+        clone.display()
+    ))
+    .hint(format!("move them to {}", user.display()))
+    .into()
+}
+
+/// The threshold of the environment or of one's own files, or a lower one that is shared.
+fn threshold(own: Option<f64>, shared: Option<f64>) -> Result<u32> {
+    let own = match env::text("GIT_RELAY_THRESHOLD") {
+        Some(text) => permille(text.parse().ok().unwrap_or(f64::NAN))?,
+        None => own.map_or(Ok(THRESHOLD_PERMILLE_DEFAULT), permille)?,
+    };
+    Ok(shared.map(permille).transpose()?.map_or(own, |lower| own.min(lower)))
+}
+
+/// Where session worktrees lie: your own files may name any place, the shared one a folder of the
+/// repository.
+fn worktree_dir(
+    clone: &WorktreeTable,
+    shared: &WorktreeTable,
+    user: &WorktreeTable,
+) -> Result<PathBuf> {
+    let inside = |dir: &str| {
+        let path = Path::new(dir);
+        let mut parts = path.components().peekable();
+        parts.peek().is_some_and(|first| first.as_os_str() != ".git")
+            && parts.all(|part| matches!(part, Component::Normal(_)))
+    };
+    let dir = match (&clone.dir, &shared.dir, &user.dir) {
+        (Some(dir), _, _) => dir,
+        (None, Some(dir), _) if inside(dir) => dir,
+        (None, Some(dir), _) => {
+            return Err(Fault::usage(format!(
+                "'dir' of the shared '.relay.toml' must be a folder of the repository, not '{dir}'"
+            ))
+            .hint("dir = \".worktrees\"; another place goes into your own file")
+            .into());
+        }
+        (None, None, Some(dir)) => dir,
+        (None, None, None) => return Ok(PathBuf::from(WORKTREE_DIR)),
+    };
+    match dir.strip_prefix("~/") {
+        Some(rest) => Ok(env::home()?.join(rest)),
+        None => Ok(PathBuf::from(dir.trim_end_matches('/'))),
+    }
+}
+
+/// What can stand before the last slash of a branch's name.
+fn branch_prefix(named: Option<String>) -> Result<String> {
+    let Some(named) = named else { return Ok(BRANCH_PREFIX.to_owned()) };
+    let prefix = named.strip_suffix('/').unwrap_or(&named);
+    let part = |part: &str| {
+        let plain = |c: char| c.is_alphanumeric() || "-_.+".contains(c);
+        !part.is_empty()
+            && !part.starts_with(['.', '-'])
+            && !part.ends_with(".lock")
+            && !part.ends_with('.')
+            && !part.contains("..")
+            && part.chars().all(plain)
+    };
+    if prefix.split('/').all(part) {
+        return Ok(prefix.to_owned());
+    }
+    Err(Fault::usage(format!("'{named}' cannot begin the names of branches"))
+        .hint("branch_prefix = \"relay\"")
+        .into())
+}
+
+/// A key that only people's own files may hold is told apart from one that nobody knows.
+fn not_for_all(error: anyhow::Error) -> anyhow::Error {
+    let text = error.to_string();
+    let typed = text.split_once("unknown field `").and_then(|(_, rest)| rest.split_once('`'));
+    let own = toml::from_str::<OwnFile>("none_is_called_this = 1").err();
+    match (typed, own) {
+        (Some((key, _)), Some(own)) if own.message().contains(&format!("`{key}`")) => {
+            Fault::usage(&text)
+                .hint(format!(
+                    "'{key}' may stand only in your own file: the shared one comes with any clone"
+                ))
+                .into()
+        }
+        _ => error,
+    }
 }
 
 /// What the environment says, else what the files say.

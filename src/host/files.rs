@@ -142,6 +142,24 @@ pub fn append_line(path: &Path, line: &str) -> Result<()> {
         .with_context(|| format!("cannot append to '{}'", path.display()))
 }
 
+/// How much can still be written where `path` is.
+pub fn free_bytes(path: &Path) -> Result<u64> {
+    let found = rustix::fs::statvfs(path)
+        .with_context(|| format!("cannot ask for the room at '{}'", path.display()))?;
+    Ok(found.f_bavail.saturating_mul(found.f_frsize))
+}
+
+/// Whether anybody but the user may read or write the file.
+pub fn is_open_to_others(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|found| found.permissions().mode() & 0o077 != 0)
+}
+
+/// Lets nobody but the user read or write the file.
+pub fn make_private(path: &Path) -> Result<()> {
+    fs::set_permissions(path, fs::Permissions::from_mode(0o600))
+        .with_context(|| format!("cannot change the mode of '{}'", path.display()))
+}
+
 /// Removes a file; one that is gone already is fine.
 pub fn remove(path: &Path) -> Result<()> {
     match fs::remove_file(path) {

@@ -1,6 +1,6 @@
 //! The kernel lock that makes one command the driver of a session; the kernel drops it at death.
 
-use super::files;
+use super::{files, process};
 use anyhow::{Context, Result};
 use std::fs::{File, TryLockError};
 use std::io::Write;
@@ -42,7 +42,8 @@ pub fn take(path: &Path, patience: Duration) -> Result<Option<Lock>> {
 /// The process that holds the lock at `path`, as it said itself.
 pub fn holder(path: &Path) -> Option<u32> {
     let text = files::read_text(path, 32).ok().flatten()?;
-    text.parse().ok().filter(|_| is_held(path))
+    // Who holds it now may be none of ours and have left what another one had written.
+    text.parse().ok().filter(|pid| is_held(path) && process::identify(*pid).is_some())
 }
 
 /// Whether somebody holds the lock at `path` right now. Changes nothing on disk.

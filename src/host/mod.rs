@@ -1,6 +1,7 @@
 //! The machine: files, clock, environment, processes, configuration. Every error names the path
 //! or the program it is about. Nothing here knows git, sessions or agents.
 
+pub mod allow;
 pub mod clock;
 pub mod config;
 pub mod env;
@@ -9,3 +10,4 @@ pub mod lock;
 pub mod process;
 pub mod random;
 pub mod tail;
+pub mod terminal;

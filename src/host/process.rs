@@ -8,8 +8,10 @@ use anyhow::{Context, Result};
 use rustix::process::{Pid, Signal};
 use std::ffi::OsString;
 use std::fs::{self, File};
+use std::io::Read;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -20,26 +22,37 @@ pub struct Spawn<'a> {
     pub folder: &'a Path,
     /// Added to (or taken out of, when `None`) our own environment.
     pub environment: &'a [(OsString, Option<OsString>)],
-    /// Read from its start; nothing to read when `None`.
-    pub stdin: Option<&'a Path>,
-    pub stdout: File,
-    pub stderr: File,
+    pub speaks: Speaks<'a>,
+}
+
+/// Where a program reads and writes.
+#[derive(Debug)]
+pub enum Speaks<'a> {
+    /// In files, not in pipes of ours: it must be able to live on when we die.
+    Files {
+        /// Read from its start; nothing to read when `None`.
+        stdin: Option<&'a Path>,
+        stdout: File,
+        stderr: File,
+    },
+    /// In our own terminal.
+    Terminal,
 }
 
 /// Starts a program in a process group of its own.
-///
-/// Its output goes to files, not to pipes of ours: it must be able to live on when we die.
 pub fn spawn(order: Spawn<'_>) -> Result<Child> {
     let (program, arguments) = order.argv.split_first().context("an argv has a program")?;
-    let stdin = match order.stdin {
-        Some(path) => File::open(path)
-            .with_context(|| format!("cannot open '{}'", path.display()))
-            .map(Stdio::from)?,
-        None => Stdio::null(),
-    };
     let mut command = Command::new(program);
     command.args(arguments).current_dir(order.folder).process_group(0);
-    command.stdin(stdin).stdout(order.stdout).stderr(order.stderr);
+    if let Speaks::Files { stdin, stdout, stderr } = order.speaks {
+        let stdin = match stdin {
+            Some(path) => File::open(path)
+                .with_context(|| format!("cannot open '{}'", path.display()))
+                .map(Stdio::from)?,
+            None => Stdio::null(),
+        };
+        command.stdin(stdin).stdout(stdout).stderr(stderr);
+    }
     for (name, value) in order.environment {
         match value {
             Some(value) => command.env(name, value),
@@ -51,13 +64,50 @@ pub fn spawn(order: Spawn<'_>) -> Result<Child> {
     })
 }
 
-/// The process `pid` with its start time, `None` if there is none or it is a zombie.
-pub fn identify(pid: u32) -> Option<Process> {
+/// Becomes another program; returns only what kept it from that.
+pub fn become_program(argv: &[OsString]) -> anyhow::Error {
+    match argv.split_first() {
+        Some((program, arguments)) => {
+            let error = Command::new(program).args(arguments).exec();
+            anyhow::anyhow!("cannot start '{}': {error}", program.to_string_lossy())
+        }
+        None => anyhow::anyhow!("no program is named"),
+    }
+}
+
+/// Starts this program again with `words`, in a process group of its own, between two pipes; gives
+/// it back once it has said that it is ready.
+pub fn spawn_beside(words: &[&str]) -> Result<Child> {
+    let mut command = Command::new(super::env::program()?);
+    command.args(words).process_group(0);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn()?;
+    let mut ready = [0];
+    child.stdout.take().context("its output is a pipe")?.read_exact(&mut ready)?;
+    Ok(child)
+}
+
+/// The fields of `/proc/<pid>/stat` from the third (state) on.
+fn stat_of(pid: u32) -> Option<Vec<String>> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The second field is the name in parentheses and may itself hold both.
-    let after_name = &stat[stat.rfind(')')? + 2..];
-    let fields: Vec<&str> = after_name.split(' ').collect();
-    if matches!(*fields.first()?, "Z" | "X") {
+    Some(stat[stat.rfind(')')? + 2..].split(' ').map(str::to_owned).collect())
+}
+
+/// Whether exactly this process is stopped, by Ctrl-Z for one.
+pub fn is_stopped(process: Process) -> bool {
+    is_alive(process) && stat_of(process.pid).is_some_and(|fields| fields[0] == "T")
+}
+
+/// The device number of the terminal that controls `pid`; 0 for none.
+pub fn terminal_of(pid: u32) -> Option<i32> {
+    stat_of(pid)?.get(4)?.parse().ok()
+}
+
+/// The process `pid` with its start time, `None` if there is none or it is a zombie.
+pub fn identify(pid: u32) -> Option<Process> {
+    let fields = stat_of(pid)?;
+    if matches!(fields.first()?.as_str(), "Z" | "X") {
         return None;
     }
     Some(Process { pid, start_ticks: fields.get(19)?.parse().ok()? })
@@ -68,14 +118,19 @@ pub fn is_alive(process: Process) -> bool {
     identify(process.pid) == Some(process)
 }
 
+/// Whether a process still lives and runs the program (or script) called `name`.
+pub fn is_called(process: Process, name: &str) -> bool {
+    let comm = fs::read_to_string(format!("/proc/{}/comm", process.pid)).unwrap_or_default();
+    comm.trim_end() == name && is_alive(process)
+}
+
 /// Whether a process leads its group and no session: so [`spawn`] starts it, and what `setsid`
 /// starts below it is told apart.
 pub fn is_as_spawned(process: Process) -> bool {
     let read = || -> Option<bool> {
-        let stat = fs::read_to_string(format!("/proc/{}/stat", process.pid)).ok()?;
-        let mut fields = stat[stat.rfind(')')? + 2..].split(' ').skip(2);
-        let group: u32 = fields.next()?.parse().ok()?;
-        let session: u32 = fields.next()?.parse().ok()?;
+        let fields = stat_of(process.pid)?;
+        let group: u32 = fields.get(2)?.parse().ok()?;
+        let session: u32 = fields.get(3)?.parse().ok()?;
         Some(group == process.pid && session != process.pid)
     };
     read().unwrap_or(false)
@@ -83,8 +138,7 @@ pub fn is_as_spawned(process: Process) -> bool {
 
 /// The parent of `pid`.
 pub fn parent(pid: u32) -> Option<u32> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    stat[stat.rfind(')')? + 2..].split(' ').nth(1)?.parse().ok()
+    stat_of(pid)?.get(1)?.parse().ok()
 }
 
 /// Our own processes (this user's) whose environment holds `NAME=value`, this one left out.
@@ -102,6 +156,24 @@ pub fn find_by_variable(name: &str, value: &str) -> Vec<Process> {
         })
         .filter_map(identify)
         .collect()
+}
+
+/// Whether a process that we can look into has the file open or mapped; also where that cannot be
+/// seen at all.
+pub fn may_have(file: &Path) -> bool {
+    let Ok(wanted) = fs::metadata(file) else { return false };
+    let Ok(entries) = fs::read_dir("/proc/self/fd").and(fs::read_dir("/proc")) else {
+        return true;
+    };
+    let number = wanted.ino().to_string();
+    entries.flatten().any(|process| {
+        let files = fs::read_dir(process.path().join("fd")).into_iter().flatten().flatten();
+        let mut open = files.filter_map(|file| fs::metadata(file.path()).ok());
+        // A line's fifth word is the inode. Its device is not compared: some systems show another.
+        let maps = fs::read_to_string(process.path().join("maps")).unwrap_or_default();
+        open.any(|open| (open.dev(), open.ino()) == (wanted.dev(), wanted.ino()))
+            || maps.lines().any(|line| line.split_whitespace().nth(4) == Some(&number))
+    })
 }
 
 /// Sends `signal` to the process group that `process` leads, if it still lives.
@@ -212,7 +284,34 @@ pub fn run(
     }
 }
 
-/// The folder `/proc/<pid>/cwd` points to.
-pub fn folder_of(pid: u32) -> Option<PathBuf> {
-    fs::read_link(format!("/proc/{pid}/cwd")).ok()
+/// Runs a command in a shell with its output on our standard error, and gives its exit code;
+/// `None` when a signal ended it, or when `stop` said so and it was killed.
+pub fn run_shown(
+    command: &str,
+    folder: &Path,
+    environment: &[(OsString, Option<OsString>)],
+    stop: &dyn Fn() -> bool,
+) -> Result<Option<i32>> {
+    let ours = || rustix::io::dup(rustix::stdio::stderr()).map(Stdio::from);
+    let mut shell = Command::new("sh");
+    shell.args(["-c", command]).current_dir(folder).stdin(Stdio::null());
+    shell.stdout(ours()?).stderr(ours()?);
+    for (name, value) in environment {
+        match value {
+            Some(value) => shell.env(name, value),
+            None => shell.env_remove(name),
+        };
+    }
+    let mut child = shell.spawn().context("cannot start 'sh'")?;
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(status.code());
+        }
+        if stop() {
+            child.kill()?;
+            child.wait()?;
+            return Ok(None);
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
 }

@@ -17,8 +17,8 @@ pub use moves::{may_follow, moves};
 use super::names::{AgentName, Digest};
 use super::quota::Reading;
 use super::session::{
-    Breach, BreachReason, ContractRef, Declared, Dispatch, DispatchOutcome, LegEnd, Process,
-    Request, SafePoint, Session, Snapshot, State,
+    Breach, BreachReason, ContractRef, Declared, Dispatch, DispatchOutcome, Finishing, LegEnd,
+    Outcome, Process, Request, SafePoint, Session, Snapshot, State,
 };
 use super::time::Timestamp;
 use std::fmt;
@@ -81,6 +81,11 @@ pub enum Event {
     GuardAccepted {
         guard: Digest,
     },
+    /// Intent: the result is about to be merged into a branch that the user has checked out; a
+    /// second time, when that has met conflicts.
+    Finishing(Finishing),
+    /// That merge was taken back.
+    FinishUndone,
     Finished {
         result: String,
     },
@@ -107,6 +112,8 @@ impl Event {
             Self::Contracted(_) => "contracted",
             Self::Consented { .. } => "consented",
             Self::GuardAccepted { .. } => "guard-accepted",
+            Self::Finishing(_) => "finishing",
+            Self::FinishUndone => "finish-undone",
             Self::Finished { .. } => "finished",
             Self::Aborted { .. } => "aborted",
         }
@@ -130,6 +137,9 @@ pub enum Effect {
 
 /// What is due in the state the session is in.
 pub fn due(session: &Session) -> Effect {
+    if session.finishing.is_some() {
+        return Effect::Rest;
+    }
     match session.state {
         State::Running if session.leg_end.is_some() => Effect::Rest,
         State::Running | State::Resuming => Effect::Watch,
@@ -163,6 +173,7 @@ pub enum Why {
     NoProcessYet,
     AgentStillRuns,
     UnknownAgent,
+    BeingFinished,
 }
 
 impl fmt::Display for Why {
@@ -174,6 +185,7 @@ impl fmt::Display for Why {
             Self::NoProcessYet => ": no start is under way",
             Self::AgentStillRuns => ": its agent still runs",
             Self::UnknownAgent => ": the agent was not consented to",
+            Self::BeingFinished => ": it is being finished",
         })
     }
 }
@@ -194,6 +206,9 @@ pub fn step(session: &Session, event: &Event, now: Timestamp) -> Result<Session,
 /// Applies `event` to `next` and says which state it leads to.
 fn take(next: &mut Session, event: &Event) -> Result<State, Why> {
     let state = next.state;
+    if next.finishing.is_some() && is_refused_while_finishing(event) {
+        return Err(Why::BeingFinished);
+    }
     match event {
         Event::Folded { offset, facts, request, hooks_fired } if !state.is_end() => {
             fold(next, *offset, facts, request.as_ref(), *hooks_fired);
@@ -230,10 +245,13 @@ fn take(next: &mut Session, event: &Event) -> Result<State, Why> {
         }
         Event::Received => received(next),
         Event::DispatchFailed { outcome, detail, resets_at } => {
+            let now = next.updated_at;
             let dispatch = open_dispatch(next, &[State::Dispatched, State::Resuming])?;
             dispatch.outcome = Some(*outcome);
             dispatch.detail = Some(detail.clone());
             dispatch.resets_at = *resets_at;
+            dispatch.limit_seen_at =
+                (*outcome == DispatchOutcome::Limit && resets_at.is_none()).then_some(now);
             let over = dispatch.clone();
             next.dispatches.push(over);
             // Leg 1 has no contract: it starts from the task, which is in the state itself.
@@ -268,11 +286,17 @@ fn take(next: &mut Session, event: &Event) -> Result<State, Why> {
             next.contract = Some(contract.clone());
             Ok(State::EnvelopeBuilt)
         }
-        Event::Finished { result } if matches!(due(next), Effect::Rest | Effect::Dispatch) => {
-            end(next, result, State::Completed)
+        Event::Finishing(finishing) if is_at_rest(next) => {
+            next.finishing = Some(finishing.clone());
+            Ok(state)
         }
+        Event::FinishUndone if next.finishing.is_some() => {
+            next.finishing = None;
+            Ok(state)
+        }
+        Event::Finished { result } if is_at_rest(next) => end(next, result, State::Completed),
         Event::Aborted { result } => end(next, result, State::Aborted),
-        Event::Finished { .. } if !state.is_end() => Err(Why::AgentStillRuns),
+        Event::Finished { .. } | Event::Finishing(_) if !state.is_end() => Err(Why::AgentStillRuns),
         Event::Folded { .. }
         | Event::Observed { .. }
         | Event::Consented { .. }
@@ -282,8 +306,39 @@ fn take(next: &mut Session, event: &Event) -> Result<State, Why> {
         | Event::PauseUndone(_)
         | Event::Snapshotted { .. }
         | Event::Contracted(_)
+        | Event::Finishing(_)
+        | Event::FinishUndone
         | Event::Finished { .. } => Err(Why::State),
     }
+}
+
+/// While a session is being finished no leg may begin or end.
+fn is_refused_while_finishing(event: &Event) -> bool {
+    match event {
+        Event::Dispatching { .. }
+        | Event::Launched { .. }
+        | Event::Started { .. }
+        | Event::Received
+        | Event::DispatchFailed { .. }
+        | Event::Breached(_)
+        | Event::LegEnded(_)
+        | Event::Snapshotted { .. }
+        | Event::PauseUndone(_)
+        | Event::Contracted(_)
+        | Event::Aborted { .. } => true,
+        Event::Folded { .. }
+        | Event::Observed { .. }
+        | Event::Consented { .. }
+        | Event::GuardAccepted { .. }
+        | Event::Finishing(_)
+        | Event::FinishUndone
+        | Event::Finished { .. } => false,
+    }
+}
+
+/// No agent runs and nothing is half done: the session can be finished.
+fn is_at_rest(session: &Session) -> bool {
+    !session.state.is_end() && matches!(due(session), Effect::Rest | Effect::Dispatch)
 }
 
 /// The offset may go back: a shortened inbox is read again from its start, and known ids drop.
@@ -364,6 +419,8 @@ fn leg_ended(next: &mut Session, end: &LegEnd) {
     let leg = next.leg;
     if let Some(taken) = next.dispatches.iter_mut().rfind(|dispatch| dispatch.leg == leg) {
         taken.resets_at = resets_at;
+        taken.limit_seen_at =
+            (end.outcome == Outcome::Limit && resets_at.is_none()).then_some(end.at);
     }
     next.leg_end = Some(end.clone());
 }
@@ -383,6 +440,7 @@ fn end(next: &mut Session, result: &str, state: State) -> Result<State, Why> {
     if next.state.is_end() {
         return Err(Why::State);
     }
+    next.finishing = None;
     next.result = Some(result.to_owned());
     Ok(state)
 }

@@ -51,6 +51,8 @@ pub enum Says {
         reason: Option<String>,
         #[serde(skip_serializing_if = "std::ops::Not::not", default)]
         force: bool,
+        #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+        no_launch: bool,
         #[serde(skip_serializing_if = "Option::is_none", default)]
         nonce: Option<String>,
     },

@@ -6,6 +6,7 @@ pub mod contract;
 pub mod digest;
 pub mod envelope;
 pub mod fsm;
+pub mod heard;
 pub mod inbox;
 pub mod names;
 pub mod note;

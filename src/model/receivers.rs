@@ -4,6 +4,9 @@ use super::names::AgentName;
 use super::session::{BreachReason, DispatchOutcome, Session, State};
 use super::time::Timestamp;
 
+/// An agent at a limit whose end nobody told is left alone this long.
+const UNKNOWN_LIMIT_S: i64 = 15 * 60;
+
 /// The agent of the running or last leg: who gives the task away. A dispatch that failed since
 /// then does not make its agent the giver.
 fn giver(session: &Session) -> Option<&AgentName> {
@@ -29,29 +32,41 @@ pub fn order(session: &Session) -> Vec<AgentName> {
     order
 }
 
-/// The agent a person asked for, if one did.
+/// The agent a person asked for, if one did. A request that is not yet a breach came after it.
 pub fn wish(session: &Session) -> Option<&AgentName> {
-    match (&session.breach, &session.request) {
-        (Some(breach), _) => breach.target.as_ref(),
-        (None, Some(request)) => request.to.as_ref(),
-        (None, None) => None,
-    }
+    let asked = session.request.as_ref().and_then(|request| request.to.as_ref());
+    asked.or_else(|| session.breach.as_ref()?.target.as_ref())
 }
 
 /// Whether `agent` is not to be asked at `now`: its window is used up as far as the session
 /// knows, or the hand-over that was asked for is to take the task from it.
 pub fn rests(session: &Session, agent: &AgentName, now: Timestamp) -> bool {
-    let spent = session.dispatches.iter().any(|dispatch| {
-        dispatch.agent == *agent && dispatch.resets_at.is_some_and(|reset| reset > now)
-    });
+    let spent = is_spent(session, agent, now);
     let gives = giver(session) == Some(agent);
     let asked = match &session.breach {
-        Some(breach) => breach.reason == BreachReason::Request,
+        // Of a single agent it was only saved, to go on later.
+        Some(breach) => breach.reason == BreachReason::Request && session.agents.len() > 1,
         // Still RUNNING: the receiver is being looked for before the giver is stopped.
         None => session.state == State::Running,
     };
     // Who asks for the very agent that stopped (to answer it, to go on after Ctrl-C) means it.
     spent || (gives && asked && wish(session) != Some(agent))
+}
+
+/// Whether the window of `agent` is used up at `now`, as far as the session knows. Where nobody told
+/// until when, it is after a while no longer known.
+fn is_spent(session: &Session, agent: &AgentName, now: Timestamp) -> bool {
+    let lately = |seen: Timestamp| (0..UNKNOWN_LIMIT_S).contains(&(now.0 - seen.0));
+    let mut own = session.dispatches.iter().filter(|dispatch| dispatch.agent == *agent);
+    reset_of(session, agent, now).is_some()
+        || wish(session) != Some(agent)
+            && own.any(|dispatch| dispatch.limit_seen_at.is_some_and(lately))
+}
+
+/// Until when the window of `agent` is used up at `now`, where that is known.
+pub fn reset_of(session: &Session, agent: &AgentName, now: Timestamp) -> Option<Timestamp> {
+    let own = session.dispatches.iter().filter(|dispatch| dispatch.agent == *agent);
+    own.filter_map(|dispatch| dispatch.resets_at).filter(|reset| *reset > now).max()
 }
 
 /// When the first window opens again that the session knows to be used up at `now`.
@@ -80,6 +95,7 @@ mod tests {
             branch: "relay/s".into(),
             base_commit: Oid::new("0".repeat(40)).unwrap(),
             base_branch: None,
+            port_base: None,
         };
         let mut session = Session::begin(SessionId::new("s").unwrap(), "t".into(), workplace, NOW);
         session.agents = ["a", "b", "c"].map(name).to_vec();
@@ -156,5 +172,37 @@ mod tests {
         assert_eq!(first_reset(&session, Timestamp(1001)), None);
         session.dispatches[0].resets_at = Some(NOW);
         assert_eq!(asked(&session), "c a b");
+    }
+
+    #[test]
+    fn a_limit_that_nobody_told_the_end_of_counts_for_a_while() {
+        let mut session = session();
+        session.state = State::EnvelopeBuilt;
+        session.breach = breach(BreachReason::Limit, None);
+        session.dispatches[0].limit_seen_at = Some(Timestamp(990));
+        assert_eq!(asked(&session), "c a");
+        session.dispatches[0].limit_seen_at = Some(Timestamp(1000 - UNKNOWN_LIMIT_S));
+        assert_eq!(asked(&session), "c a b");
+        session.dispatches[0].limit_seen_at = Some(Timestamp(1001));
+        assert_eq!(asked(&session), "c a b", "the clock was set back: it says nothing");
+        session.dispatches[0].limit_seen_at = Some(Timestamp(990));
+        session.breach = breach(BreachReason::Request, Some("b"));
+        assert_eq!(asked(&session), "b c a", "unless a person asks for it");
+    }
+
+    #[test]
+    fn a_later_request_outdoes_the_target_of_the_breach() {
+        let mut session = session();
+        session.state = State::EnvelopeBuilt;
+        session.breach = breach(BreachReason::Request, Some("c"));
+        session.request = Some(super::super::session::Request {
+            to: Some(name("a")),
+            reason: None,
+            by: "user".into(),
+            at: NOW,
+            force: false,
+            no_launch: false,
+        });
+        assert_eq!(asked(&session), "a c");
     }
 }

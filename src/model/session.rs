@@ -143,6 +143,9 @@ pub struct Request {
     /// Go on even if the receiver looks unable, or the agent cannot be asked first.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub force: bool,
+    /// Save and sign, and start nobody.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub no_launch: bool,
 }
 
 /// Why the session is being handed over.
@@ -197,6 +200,9 @@ pub struct Dispatch {
     pub detail: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub resets_at: Option<Timestamp>,
+    /// When it was at its limit, where nobody said until when.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub limit_seen_at: Option<Timestamp>,
 }
 
 impl Dispatch {
@@ -214,6 +220,7 @@ impl Dispatch {
             outcome: None,
             detail: None,
             resets_at: None,
+            limit_seen_at: None,
         }
     }
 }
@@ -236,6 +243,38 @@ pub struct LegEnd {
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub resets_at: Option<Timestamp>,
     pub at: Timestamp,
+}
+
+/// How a session's result comes to the user's branch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum FinishKind {
+    /// One commit of it all.
+    #[default]
+    Squash,
+    /// A merge commit, whose second parent has the session's own commits behind it.
+    Merge,
+    /// Not at all: the session's branch stays, and no other one moves.
+    Keep,
+}
+
+/// A finish that has begun in a worktree of the user's: the intent, before git is asked to merge
+/// there. What the result becomes is known only when the user has resolved its conflicts and their
+/// hooks have agreed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Finishing {
+    pub kind: FinishKind,
+    /// Full name of the branch.
+    pub branch: String,
+    /// Where the branch stood.
+    pub target: Oid,
+    /// What is merged into it.
+    pub source: Oid,
+    pub message: String,
+    /// The paths in conflict, once the user has been told of them.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub conflicts: Vec<String>,
 }
 
 /// A commit at which no tool call was open.
@@ -300,6 +339,27 @@ pub struct Workplace {
     /// The branch the session started from and `finish` brings the result to.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub base_branch: Option<String>,
+    /// The first of the ports that are this session's; [`PORTS_EACH`] of them.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub port_base: Option<u16>,
+}
+
+/// Ports below those that systems give out by themselves (from 32768 on Linux), in ranges.
+const PORT_FIRST: u16 = 20_000;
+pub const PORTS_EACH: u16 = 50;
+const PORT_RANGES: u16 = 250;
+
+/// A range of ports for a new session: the one its name leads to, or the next that none of
+/// `taken` has. Sessions of other clones are told apart by chance only.
+pub fn port_base(id: &SessionId, taken: &[u16]) -> u16 {
+    // FNV-1a: the same for a name everywhere.
+    let hash = id
+        .as_str()
+        .bytes()
+        .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    let first = (hash % u32::from(PORT_RANGES)) as u16;
+    let base = |step: u16| PORT_FIRST + (first + step) % PORT_RANGES * PORTS_EACH;
+    (0..PORT_RANGES).map(base).find(|base| !taken.contains(base)).unwrap_or(base(0))
 }
 
 /// The session: the whole truth about it is this record plus the chain it stands in.
@@ -351,6 +411,9 @@ pub struct Session {
     /// Digest of the git configuration facts at launch, compared after the leg.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub guard: Option<Digest>,
+    /// A finish that is under way.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub finishing: Option<Finishing>,
     /// Where the result went (`finish`) or where the work stays reachable (`abort`).
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub result: Option<String>,
@@ -389,8 +452,14 @@ impl Session {
             readings: Vec::new(),
             hooks_fired: false,
             guard: None,
+            finishing: None,
             result: None,
         }
+    }
+
+    /// Whether its agents work in a person's own terminal: only there is somebody to ask.
+    pub fn is_interactive(&self) -> bool {
+        self.permission_level == PermissionLevel::Ask
     }
 
     /// The agent of the running or last leg, or the one being started.
@@ -404,5 +473,25 @@ impl Session {
             Some(agent) => format!("{agent} leg {}", self.leg.max(1)),
             None => "user".to_owned(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_session_gets_ports_that_no_other_has_and_the_same_each_time() {
+        let id = SessionId::new("add-a-login-page-3f2a").unwrap();
+        let mut taken = Vec::new();
+        for _ in 0..PORT_RANGES {
+            let base = port_base(&id, &taken);
+            assert_eq!(base, port_base(&id, &taken));
+            assert!((PORT_FIRST..32_768 - PORTS_EACH).contains(&base), "{base}");
+            assert!(taken.iter().all(|other: &u16| other.abs_diff(base) >= PORTS_EACH));
+            taken.push(base);
+        }
+        // When all are taken there is none but a shared one.
+        assert_eq!(port_base(&id, &taken), taken[0]);
     }
 }

@@ -255,6 +255,7 @@ fn session(task: &str) -> Session {
             branch: "relay/add-a-login-page-3f2a".into(),
             base_commit: oid('a'),
             base_branch: Some("main".into()),
+            port_base: None,
         },
         permission_level: PermissionLevel::Edit,
         agents: vec![agent("claude"), agent("codex"), agent("gemini")],
@@ -280,6 +281,7 @@ fn session(task: &str) -> Session {
         readings: Vec::new(),
         hooks_fired: true,
         guard: None,
+        finishing: None,
         result: None,
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Hub, inbox};
 use crate::error::Fault;
-use crate::host::{clock, env, files, random};
+use crate::host::{clock, env, files, process, random};
 use crate::model::inbox::{LINE_BYTES_MOST, Line, Says};
 use crate::model::names::SessionId;
 use crate::model::redact;
@@ -12,6 +12,9 @@ use anyhow::Result;
 use std::path::PathBuf;
 
 pub use inbox::{Unfolded, facts, own_leg, unfolded};
+
+/// A process deeper down than this is nobody's shell.
+const ANCESTORS_MOST: usize = 64;
 
 /// Where the inbox of a session is.
 pub fn inbox_path(hub: &Hub, session: &Session) -> PathBuf {
@@ -26,9 +29,14 @@ pub fn own_inbox() -> Option<PathBuf> {
 /// Appends one line that says `says`. Text is redacted here already, so that no secret lies in
 /// the inbox, and shortened to what one write can append.
 pub fn append(path: &std::path::Path, says: Says) -> Result<()> {
+    append_as(path, says, own_leg())
+}
+
+/// [`append`], said by the agent of the dispatch `by`, or by a person.
+pub fn append_as(path: &std::path::Path, says: Says, by: Option<String>) -> Result<()> {
     let mut line = Line { id: random::hex(16)?, at: clock::now(), says };
     if let Says::Record { nonce, .. } | Says::Handoff { nonce, .. } = &mut line.says {
-        *nonce = own_leg();
+        *nonce = by;
     }
     if let Says::Record { text, .. } | Says::Handoff { reason: Some(text), .. } = &mut line.says {
         *text = redact::redact(text).text;
@@ -45,6 +53,22 @@ pub fn append(path: &std::path::Path, says: Says) -> Result<()> {
         text = serde_json::to_string(&line)?;
     }
     files::append_line(path, &text)
+}
+
+/// The nonce of the leg we speak in: by our variable, or by who started us.
+pub fn leg_of(session: &Session) -> Option<String> {
+    own_leg().or_else(|| {
+        is_inside(session).then(|| Some(session.dispatch.as_ref()?.nonce.to_string())).flatten()
+    })
+}
+
+/// Whether this very process was started by the session's own agent, however far below it: an agent
+/// may have taken our variables away.
+pub fn is_inside(session: &Session) -> bool {
+    let agent = session.dispatch.as_ref().and_then(|dispatch| dispatch.process);
+    let Some(agent) = agent.filter(|agent| process::is_alive(*agent)) else { return false };
+    let ancestors = std::iter::successors(Some(std::process::id()), |pid| process::parent(*pid));
+    ancestors.take(ANCESTORS_MOST).any(|pid| pid == agent.pid)
 }
 
 /// The session that is meant: named, or that of the agent we run in, or that of the worktree we

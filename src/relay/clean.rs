@@ -24,7 +24,8 @@ impl Driver<'_> {
             child.wait()?;
         }
         let branch = branch_ref(&self.session().workplace.branch);
-        self.hub.repo.clear_dead_locks(&self.git_dir(), &branch)
+        let since = self.session().dispatch.as_ref().map_or(0, |dispatch| dispatch.at.0);
+        self.hub.repo.clear_dead_locks(&self.git_dir(), &branch, since)
     }
 
     /// Removes what agents printed: it may hold secrets, and it is needed only while a dispatch is

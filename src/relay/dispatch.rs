@@ -3,7 +3,7 @@
 use super::{Driver, End, hooks, start};
 use crate::agents::{Order, Seat, shell_word};
 use crate::error::{Fault, Kind, kind_of};
-use crate::host::process::{self, Spawn};
+use crate::host::process::{self, Spawn, Speaks};
 use crate::host::{clock, env, files, random, tail::Tail};
 use crate::model::envelope;
 use crate::model::fsm::Event;
@@ -20,6 +20,12 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::path::PathBuf;
 
+/// What an agent is to read, in the session worktree.
+const ENVELOPE_FILE: &str = ".relay/envelope.md";
+const TASK_FILE: &str = ".relay/task.md";
+/// Where an agent at a terminal, or its hooks, tell how it goes.
+const SIGNS_VARIABLE: &str = "GIT_RELAY_SIGNS";
+
 impl Driver<'_> {
     /// Starts the next candidate; when nobody is left, says how the session rests.
     pub(super) fn dispatch(&mut self) -> Result<Option<End>> {
@@ -33,10 +39,23 @@ impl Driver<'_> {
         if self.is_interrupted() {
             return Ok(Some(End::Killed));
         }
+        // Left before it took over: whoever did that is asked before another one is started.
+        if std::mem::take(&mut self.left_by_hand) {
+            return Ok(Some(End::Killed));
+        }
+        if self.options.no_launch {
+            return Ok(Some(End::NotStarted));
+        }
+        if let Some(detail) = self.goes_in_circles() {
+            return Ok(Some(End::Asks { detail: Some(detail), open_items: Vec::new() }));
+        }
         let Some(agent) = self.next_receiver()? else {
             let resets_at = receivers::first_reset(self.session(), clock::now());
             return Ok(Some(End::Exhausted { resets_at }));
         };
+        if self.must_be_announced() {
+            return Ok(Some(End::Next { agent }));
+        }
         self.tried.push(agent.clone());
         let seat = self.hub.seat(&agent)?;
         let nonce = Nonce::new(random::hex(32)?).context("32 hex digits make a nonce")?;
@@ -99,8 +118,7 @@ impl Driver<'_> {
                         .hint(format!("look at it, then: rm '{}'", folder.display()))
                         .into());
                 }
-                let shown = folder.join("envelope.md");
-                files::replace(&shown, text.as_bytes(), 0o600)?;
+                files::replace(&self.worktree().join(ENVELOPE_FILE), text.as_bytes(), 0o600)?;
                 text
             }
             None => envelope::first_prompt(
@@ -109,6 +127,9 @@ impl Driver<'_> {
                 &shell_word(&relay.to_string_lossy()),
             ),
         };
+        if session.contract.is_none() && session.is_interactive() {
+            files::replace(&self.worktree().join(TASK_FILE), text.as_bytes(), 0o600)?;
+        }
         let path = self.hub.folder(&session.session_id).join(format!("{nonce}.prompt.md"));
         files::replace(&path, text.as_bytes(), 0o600)?;
         Ok(path)
@@ -126,7 +147,10 @@ impl Driver<'_> {
         hooks::write_busy(hub.repo.common_dir(), &worktree.join(hub.repo.users_hooks()))?;
         let variables = self.variables(seat, nonce)?;
         let other_branches = self.other_branches()?;
-        let launch = (seat.agent.launch)(
+        let at_terminal = self.session().is_interactive();
+        let start = if at_terminal { seat.agent.terminal.launch } else { seat.agent.launch };
+        let first = self.session().contract.is_none();
+        let launch = start(
             seat,
             &Order {
                 program: &program,
@@ -134,12 +158,15 @@ impl Driver<'_> {
                 session: &self.session().session_id,
                 nonce,
                 worktree: &worktree,
+                branch: &self.session().workplace.branch,
                 git_dir: &git_dir,
                 common_dir: hub.repo.common_dir(),
                 folder: &folder,
                 prompt_file,
+                shown_file: if first { TASK_FILE } else { ENVELOPE_FILE },
                 relay: &env::program()?,
                 key_folder: &keys::key_folder()?,
+                reftable: hub.repo.is_reftable(),
                 other_branches: &other_branches,
                 variables: &variables,
                 unsandboxed_shell: self.options.unsandboxed_shell,
@@ -153,19 +180,27 @@ impl Driver<'_> {
         environment.extend(variables.iter().map(|(name, value)| (name.into(), Some(value.into()))));
         environment.extend(launch.environment);
         let stdout = self.open_stream(nonce, "stream")?;
-        let stderr = self.open_stream(nonce, "errors")?;
-        let child = process::spawn(Spawn {
-            argv: &launch.argv,
-            folder: &worktree,
-            environment: &environment,
-            stdin: launch.prompt_on_stdin.then_some(prompt_file),
-            stdout,
-            stderr,
-        })?;
+        let child = if at_terminal {
+            environment.push((SIGNS_VARIABLE.into(), Some(self.stream_path(nonce).into())));
+            self.spawn_at_terminal(&launch.argv, &environment)?
+        } else {
+            let stderr = self.open_stream(nonce, "errors")?;
+            let stdin = launch.prompt_on_stdin.then_some(prompt_file);
+            process::spawn(Spawn {
+                argv: &launch.argv,
+                folder: &worktree,
+                environment: &environment,
+                speaks: Speaks::Files { stdin, stdout, stderr },
+            })?
+        };
         let started = process::identify(child.id());
         self.child = Some(child);
         match started {
-            Some(process) => self.step(&Event::Launched { process }, None),
+            Some(process) => {
+                self.step(&Event::Launched { process }, None)?;
+                self.lend_to(process);
+                Ok(())
+            }
             // It ended at once; what it wrote says why.
             None => Ok(()),
         }
@@ -179,6 +214,8 @@ impl Driver<'_> {
     /// The first candidate that could start now; what keeps the others is said, once.
     pub(super) fn next_receiver(&mut self) -> Result<Option<AgentName>> {
         let level = self.session().permission_level;
+        // At a terminal an agent shows its own log-in; one that needs none comes first.
+        let mut can_log_in = None;
         for agent in receivers::order(self.session()) {
             let spent = self.tried.contains(&agent) || self.spent.contains(&agent);
             if spent || receivers::rests(self.session(), &agent, clock::now()) {
@@ -193,6 +230,10 @@ impl Driver<'_> {
             if found.is_empty() {
                 return Ok(Some(agent));
             }
+            if self.can_log_in_here(&found) {
+                can_log_in = can_log_in.or(Some(agent));
+                continue;
+            }
             for obstacle in found {
                 let words = format!(
                     "{agent} is passed over: {} (to use it: {})",
@@ -201,7 +242,7 @@ impl Driver<'_> {
                 self.notice_once(words);
             }
         }
-        Ok(None)
+        Ok(can_log_in)
     }
 
     /// `detail`, or the last line the agent wrote on standard error where that says more.

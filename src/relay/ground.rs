@@ -41,7 +41,7 @@ impl Driver<'_> {
 
     /// Makes what a session needs and does not have yet: branch, worktree, private folder. The
     /// session's ref comes first, so that a killed `start` is rolled forward from here.
-    pub(super) fn make_ground(&mut self) -> Result<()> {
+    pub fn make_ground(&mut self) -> Result<()> {
         let session = self.session().clone();
         if session.state.is_end() {
             return Ok(());
@@ -49,21 +49,16 @@ impl Driver<'_> {
         files::make_folder(&self.hub.folder(&session.session_id))?;
         let worktree = self.worktree();
         // Until an agent was to be started it may be half made, whatever is there.
+        if session.leg > 0 {
+            return self.mend_worktree();
+        }
         let is_there = self.git_dir().join("HEAD").exists() && worktree.join(".git").exists();
         if session.dispatch.is_some() && is_there {
             return Ok(());
         }
-        if session.leg > 0 {
-            return Err(Fault::refused(format!(
-                "the session worktree '{}' is gone",
-                worktree.display()
-            ))
-            .hint(format!("git worktree repair, or git relay abort {}", session.session_id))
-            .into());
-        }
         let workplace = &session.workplace;
         self.hub.repo.add_worktree(&worktree, &workplace.branch, &workplace.base_commit)?;
-        Ok(())
+        self.furnish()
     }
 
     /// Environment of every process of the leg `nonce`, and of nothing else.
@@ -81,15 +76,22 @@ impl Driver<'_> {
             ("gc.auto", "0".to_owned()),
             ("maintenance.auto", "false".to_owned()),
         ];
+        if self.hub.repo.is_reftable() {
+            // One lock for all refs: a commit must outlast another session's, and the time after
+            // which that of a dead one is cleared.
+            pairs.push(("reftable.lockTimeout", "10000".to_owned()));
+        }
         pairs.extend(self.excludes(seat)?.map(|path| ("core.excludesFile", shown(path))));
         let mut variables = vec![
             (LEG_VARIABLE.to_owned(), nonce.to_string()),
-            ("GIT_RELAY_SESSION".to_owned(), session.to_string()),
             ("GIT_RELAY_INBOX".to_owned(), shown(self.inbox_path())),
             ("GIT_RELAY_FOLDER".to_owned(), shown(self.hub.folder(session))),
             ("GIT_RELAY_HOOKS_INDEX".to_owned(), first.to_string()),
             ("GIT_CONFIG_COUNT".to_owned(), (first + pairs.len()).to_string()),
         ];
+        for (name, value) in super::ground_up::place_variables(self.session()) {
+            variables.push((name.to_owned(), value));
+        }
         for (offset, (key, value)) in pairs.into_iter().enumerate() {
             variables.push((format!("GIT_CONFIG_KEY_{}", first + offset), key.to_owned()));
             variables.push((format!("GIT_CONFIG_VALUE_{}", first + offset), value));
@@ -105,8 +107,12 @@ impl Driver<'_> {
             .map(|name| (name.into(), None))
     }
 
-    /// The branches an agent must not move: all but the session's own.
+    /// The branches an agent must not move, where each is a file that can be shut: all but the
+    /// session's own.
     pub(super) fn other_branches(&self) -> Result<Vec<String>> {
+        if self.hub.repo.is_reftable() {
+            return Ok(Vec::new());
+        }
         let own = branch_ref(&self.session().workplace.branch);
         let branches = self.hub.repo.list_refs("refs/heads/")?;
         Ok(branches.into_iter().map(|(name, _)| name).filter(|name| *name != own).collect())
@@ -130,23 +136,50 @@ impl Driver<'_> {
     /// Names what changed of the things that our own git calls are deaf to: hooks, the file-system
     /// monitor. No reason to stop, but people should know.
     fn tell_silenced(&mut self) -> Result<()> {
-        let folder = self.hub.folder(&self.session().session_id);
-        let Some(before) = files::read(&folder.join(SHOWN_FILE), GUARD_BYTES_MOST)? else {
-            return Ok(());
-        };
-        let Ok(before) = canon::decode::<BTreeMap<String, String>>(&before) else { return Ok(()) };
-        let now = guard::silenced_facts(self.hub.repo.common_dir())?;
-        let what = guard::differences(&before, &now).join(", ");
+        let what = self.silenced_changes()?;
         if !what.is_empty() {
             self.notice_once(format!("changed during the leg, look at it: {what}"));
         }
         Ok(())
     }
 
+    fn silenced_changes(&self) -> Result<String> {
+        let folder = self.hub.folder(&self.session().session_id);
+        let Some(before) = files::read(&folder.join(SHOWN_FILE), GUARD_BYTES_MOST)? else {
+            return Ok(String::new());
+        };
+        let Ok(before) = canon::decode::<BTreeMap<String, String>>(&before) else {
+            return Ok(String::new());
+        };
+        let now = guard::silenced_facts(self.hub.repo.common_dir())?;
+        Ok(guard::differences(&before, &now).join(", "))
+    }
+
+    /// Before the user's own git runs for us, and with it their hooks: those must be the ones that
+    /// they had when the agent was started.
+    pub(super) fn check_hooks(&mut self) -> Result<()> {
+        let what = self.silenced_changes()?;
+        if what.is_empty() || self.options.accept_config {
+            return Ok(());
+        }
+        let id = &self.session().session_id;
+        Err(Fault::integrity(format!(
+            "your commit would run what was changed during the leg: {what}"
+        ))
+        .hint(format!("look at it, then put it back, or: git relay finish {id} --accept-config"))
+        .into())
+    }
+
+    /// [`Driver::compare_guard`], in a worktree that is there.
+    pub(super) fn check_guard(&mut self) -> Result<()> {
+        self.mend_worktree()?;
+        self.compare_guard()
+    }
+
     /// Compares the git configuration with what it was when the agent was started; called before
     /// the first git program runs after a leg, since a rewritten configuration would run the
     /// agent's code with our hands.
-    pub(super) fn check_guard(&mut self) -> Result<()> {
+    pub(super) fn compare_guard(&mut self) -> Result<()> {
         let Some(expected) = self.session().guard.clone() else { return Ok(()) };
         self.tell_silenced()?;
         let facts = self.guard_facts()?;

@@ -1,8 +1,9 @@
 //! The hooks folder for the agents we launch: under every hook name a dispatcher that runs the
-//! hook git would have run. No hook file of the repository is touched.
+//! hook git would have run..
 
 use crate::host::{env, files};
 use anyhow::Result;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 const DISPATCHER: &str = include_str!("../../hooks/dispatch.sh");
@@ -33,12 +34,30 @@ pub fn program_link(common_dir: &Path) -> PathBuf {
     common_dir.join("relay/bin/git-relay")
 }
 
+fn dispatcher() -> Result<String> {
+    let quoted = env::program()?.to_string_lossy().replace('\'', "'\\''");
+    Ok(DISPATCHER.replace("@PROGRAM@", &quoted))
+}
+
+/// Whether folder or link are not as [`write`] makes them.
+pub fn are_stale(common_dir: &Path) -> Result<bool> {
+    let text = dispatcher()?;
+    let leads = std::fs::read_link(program_link(common_dir)).ok();
+    let folder = common_dir.join("relay/hooks");
+    let as_made = |name: &&str| {
+        let path = folder.join(name);
+        let runs =
+            std::fs::metadata(&path).is_ok_and(|found| found.permissions().mode() & 0o100 != 0);
+        runs && files::read(&path, 64 * 1024)
+            .is_ok_and(|found| found.as_deref() == Some(text.as_bytes()))
+    };
+    Ok(leads != Some(env::program()?) || !NAMES.iter().all(as_made))
+}
+
 /// Writes the folder and the link; returns the folder if anything in it was new.
 pub fn write(common_dir: &Path) -> Result<Option<PathBuf>> {
-    let program = env::program()?;
-    files::link(&program_link(common_dir), &program)?;
-    let quoted = program.to_string_lossy().replace('\'', "'\\''");
-    let text = DISPATCHER.replace("@PROGRAM@", &quoted);
+    files::link(&program_link(common_dir), &env::program()?)?;
+    let text = dispatcher()?;
     let folder = common_dir.join("relay/hooks");
     let mut made = None;
     for name in NAMES {

@@ -80,13 +80,14 @@ pub fn facts(session: &Session, lines: &[Line]) -> (Vec<Declared>, Option<Reques
                 }
             }
             // A target nobody consented to does not count, the request does.
-            Says::Handoff { to, reason, force, nonce } => {
+            Says::Handoff { to, reason, force, no_launch, nonce } => {
                 request = Some(Request {
                     to: to.clone().filter(|to| session.agents.contains(to)),
                     reason: reason.as_deref().map(|reason| redact::redact(reason).text),
                     by: by(nonce),
                     at: line.at,
                     force: *force,
+                    no_launch: *no_launch,
                 });
             }
             Says::Hook { .. } | Says::Paused { .. } | Says::SafePoint { .. } => {}

@@ -4,7 +4,7 @@ use crate::model::quota::Reading;
 use crate::model::session::{DispatchOutcome, LegEnd, Outcome};
 use crate::model::time::Timestamp;
 use crate::model::transcript::shorten;
-use crate::model::transcript::{Ending, Sign, Trouble};
+use crate::model::transcript::{Ending, PlanStatus, Sign, Transcript, Trouble};
 use crate::model::{redact, screen};
 use std::collections::BTreeSet;
 
@@ -55,6 +55,8 @@ pub(super) struct Leg {
     open_tasks: BTreeSet<String>,
     ending: Option<Ending>,
     retrying: Option<String>,
+    /// What the transcript of an agent at a terminal adds up to.
+    pub(super) at_terminal: Option<Transcript>,
 }
 
 impl Leg {
@@ -91,6 +93,37 @@ impl Leg {
         }
     }
 
+    /// Folds one line of the transcript of an agent at a terminal, with `fold`.
+    pub(super) fn take_line(&mut self, line: &[u8], fold: fn(&mut Transcript, &[u8])) {
+        let Some(mut seen) = self.at_terminal.take() else { return };
+        let before = seen.ending.clone();
+        fold(&mut seen, line);
+        if seen.ending != before {
+            self.ending = seen.ending.clone().map(clean);
+        }
+        let open: BTreeSet<String> = seen.open_calls.keys().cloned().collect();
+        self.calls_ended += self.open_calls.difference(&open).count();
+        self.open_calls = open;
+        self.open_items =
+            seen.plan.iter().filter(|item| item.status != PlanStatus::Completed).count();
+        for reading in &seen.readings {
+            self.readings.retain(|known| known.window_minutes != reading.window_minutes);
+            self.readings.push(reading.clone());
+        }
+        if !seen.messages.is_empty() || self.has_called() {
+            self.started = true;
+            self.received = true;
+        }
+        self.at_terminal = Some(seen);
+    }
+
+    /// Another session of the agent's begins, as after `/clear`: calls of the last are over.
+    pub(super) fn take_new_transcript(&mut self) {
+        self.at_terminal = Some(Transcript::default());
+        self.open_calls.clear();
+        self.ending = None;
+    }
+
     /// An agent may say the limit twice, the second time without the reset.
     fn end_with(&mut self, ending: Ending) {
         let known = match &self.ending {
@@ -124,6 +157,22 @@ impl Leg {
 
     pub(super) fn has_ended(&self) -> bool {
         self.ending.is_some()
+    }
+
+    /// It said it ended, and is to be gone. At a terminal only a limit is an end: a turn is none,
+    /// and what is wrong otherwise the person sees.
+    pub(super) fn must_be_ended(&self) -> bool {
+        self.has_ended() && (self.at_terminal.is_none() || self.is_at_limit())
+    }
+
+    /// At a limit, where an agent at a terminal waits, or goes on by itself at the reset.
+    pub(super) fn is_at_limit(&self) -> bool {
+        matches!(self.ending, Some(Ending::Trouble(Trouble::Limit { .. })))
+    }
+
+    /// At a terminal: its turn is over and it waits for the person.
+    pub(super) fn is_idle(&self) -> bool {
+        self.at_terminal.is_some() && self.ending.is_some() && self.open_calls.is_empty()
     }
 
     pub(super) fn retrying(&self) -> Option<&str> {
@@ -162,8 +211,33 @@ impl Leg {
             {
                 end.outcome = Outcome::Paused;
             }
+            // It ended its turn because it was told to: the task is not done by that.
+            HowEnded::Told
+                if !matches!(
+                    self.ending,
+                    Some(Ending::Trouble(Trouble::Limit { .. }) | Ending::Asks(_))
+                ) =>
+            {
+                end.outcome = Outcome::Paused;
+                end.detail = None;
+            }
+            // At a terminal the end of a turn is not the end of the work.
+            HowEnded::Asked | HowEnded::Forced
+                if self.at_terminal.is_some() && end.outcome != Outcome::Limit =>
+            {
+                end.outcome = Outcome::Paused;
+            }
             HowEnded::ByUser if end.outcome != Outcome::Done => end.outcome = Outcome::Killed,
-            HowEnded::Asked | HowEnded::Forced | HowEnded::ByUser | HowEnded::ByItself => {}
+            // Nothing but a limit takes the choice from a person who closed it.
+            HowEnded::ByHand if matches!(end.outcome, Outcome::Unknown | Outcome::Failed) => {
+                end.outcome = Outcome::Killed;
+            }
+            HowEnded::Asked
+            | HowEnded::Told
+            | HowEnded::Forced
+            | HowEnded::ByUser
+            | HowEnded::ByHand
+            | HowEnded::ByItself => {}
         }
         end
     }
@@ -207,10 +281,14 @@ impl Leg {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum HowEnded {
     ByItself,
-    /// It was told to pause and did.
+    /// A pause was wanted, and it ended by itself or between two calls.
     Asked,
+    /// So it did, and its own hook had told it to.
+    Told,
     /// It took a signal.
     Forced,
-    /// The user ended it.
+    /// The user ended it, through us.
     ByUser,
+    /// The person left it, at its own prompt.
+    ByHand,
 }

@@ -4,18 +4,26 @@
 //! Only a holder of the session's kernel lock gets a [`Driver`], and only a driver stops agents,
 //! snapshots, signs contracts and starts agents.
 
+pub mod abort;
 pub mod ask;
+mod circle;
 mod clean;
 mod dispatch;
+pub mod dry_run;
 pub mod finish;
 mod ground;
+mod ground_up;
 pub mod hooks;
 mod inbox;
+pub mod last_note;
 mod leg;
+mod mend;
 mod pause;
 mod seal;
 pub mod start;
+mod terminal;
 mod watch;
+mod wip;
 
 pub use dispatch::render;
 
@@ -23,10 +31,13 @@ use crate::agents::Seat;
 use crate::error::Fault;
 use crate::git::Repository;
 use crate::host::config::Settings;
+use crate::host::terminal::Terminal;
 use crate::host::{clock, lock};
 use crate::model::fsm::{self, Effect, Event};
 use crate::model::names::{AgentName, SessionId};
-use crate::model::session::{Breach, BreachReason, LegEnd, Outcome, Request, Session, State};
+use crate::model::session::{
+    Breach, BreachReason, LegEnd, NotCaptured, Outcome, Request, Session, State,
+};
 use crate::model::sign::{GIT_NAMESPACE, SigningKey};
 use crate::model::time::Timestamp;
 use crate::model::trust::Trust;
@@ -55,6 +66,10 @@ pub enum Progress {
     Step { event: String, session: Box<Session> },
     /// Something the user should know, in one line.
     Notice(String),
+    /// The screen is an agent's from now on: nothing may be written to it.
+    Lent,
+    /// The screen is ours again.
+    Back,
 }
 
 /// How driving ended.
@@ -66,10 +81,29 @@ pub enum End {
     Asks { detail: Option<String>, open_items: Vec<String> },
     /// The user ended the agent.
     Killed,
+    /// The work is saved and signed, and nobody is to be started.
+    NotStarted,
     /// Nobody is left; the earliest known reset.
     Exhausted { resets_at: Option<Timestamp> },
+    /// At a terminal: this agent is to be started next, once the person has seen that.
+    Next { agent: AgentName },
     /// The session is over.
     Over(State),
+}
+
+impl End {
+    /// What a script compares.
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Asks { .. } => "asks",
+            Self::Killed => "killed",
+            Self::NotStarted => "notStarted",
+            Self::Next { .. } => "next",
+            Self::Exhausted { .. } => "exhausted",
+            Self::Over(_) => "over",
+        }
+    }
 }
 
 /// Everything a repository brings to a relay.
@@ -109,6 +143,8 @@ impl Hub {
 pub struct Options {
     pub unsandboxed_shell: bool,
     pub accept_config: bool,
+    /// Save, sign, and start nobody.
+    pub no_launch: bool,
 }
 
 /// The one command that may move a session on.
@@ -123,15 +159,28 @@ pub struct Driver<'a> {
     child: Option<Child>,
     /// Agents whose start failed during this drive.
     tried: Vec<AgentName>,
-    /// Agents whose leg ended badly during this drive: at a limit, whose reset may not be known, or
-    /// by a failure. They are not asked again before a person says so.
+    /// Agents whose leg ended badly during this drive: by a failure, or at a limit whose reset is
+    /// not known. They are not asked again before a person says so.
     spent: Vec<AgentName>,
     /// What the user has been told and need not be told again.
     told: Vec<String>,
+    /// Hand-overs in a row that agents asked for and that changed nothing.
+    circle: circle::Circle,
+    wip: wip::Wip,
+    /// What of the session's was lost in this drive: for the next contract.
+    lost: Vec<NotCaptured>,
     /// Until when a hand-over is put off for want of a receiver.
     put_off_until: Option<Instant>,
     /// Set by SIGINT, SIGTERM and SIGHUP: the user wants the agent ended.
     interrupted: Arc<AtomicBool>,
+    /// Set by SIGHUP: the terminal is gone.
+    hung_up: Arc<AtomicBool>,
+    /// The person's terminal, in an interactive session.
+    terminal: Option<Terminal>,
+    /// The next start needs no announcement.
+    announced: bool,
+    /// The person left an agent before it had taken over.
+    left_by_hand: bool,
     _lock: lock::Lock,
 }
 
@@ -155,8 +204,12 @@ impl<'a> Driver<'a> {
             Fault::raced(format!("session '{session}' is being driven by {by}"))
                 .hint("press Ctrl-C where it runs, or: git relay handoff")
         })?;
+        hub.repo.settle_refs()?;
         // After the lock: what is loaded now cannot be moved by anybody else.
         let stored = hub.load(session)?;
+        if ask::is_inside(&stored.session) {
+            return Err(agent_may_not());
+        }
         store::audit::chain(&hub.repo, &hub.trust, &stored)?;
         Self::with(hub, stored, held, actor, options, report)
     }
@@ -178,6 +231,8 @@ impl<'a> Driver<'a> {
             .hint("git relay trust")
         })?;
         let interrupted = Arc::new(AtomicBool::new(false));
+        let hung_up = Arc::new(AtomicBool::new(false));
+        signal_hook::flag::register(SIGHUP, Arc::clone(&hung_up))?;
         for signal in [SIGINT, SIGTERM, SIGHUP] {
             signal_hook::flag::register(signal, Arc::clone(&interrupted))?;
         }
@@ -192,8 +247,15 @@ impl<'a> Driver<'a> {
             tried: Vec::new(),
             spent: Vec::new(),
             told: Vec::new(),
+            circle: circle::Circle::default(),
+            wip: wip::Wip::default(),
+            lost: Vec::new(),
             put_off_until: None,
             interrupted,
+            hung_up,
+            terminal: None,
+            announced: false,
+            left_by_hand: false,
             _lock: held,
         })
     }
@@ -208,6 +270,7 @@ impl<'a> Driver<'a> {
 
     /// Goes on until nothing is due that a command can do by itself.
     pub fn drive(&mut self) -> Result<End> {
+        finish::must_not_be_finishing(self.session())?;
         self.make_ground()?;
         self.fold_inbox()?;
         loop {
@@ -232,21 +295,30 @@ impl<'a> Driver<'a> {
     /// A person wants to go on: an agent that waits for one, or was ended by one, is asked for again.
     pub fn go_on(&mut self) -> Result<()> {
         let session = self.session();
-        let waits = session
-            .leg_end
-            .as_ref()
-            .is_some_and(|end| matches!(end.outcome, Outcome::Asks | Outcome::Killed));
+        let waits = session.leg_end.as_ref().is_some_and(|end| match end.outcome {
+            Outcome::Asks | Outcome::Killed => true,
+            // At a terminal the person goes on with it as long as they like.
+            Outcome::Done => session.is_interactive(),
+            _ => false,
+        });
         if session.state != State::Running || !waits {
             return Ok(());
         }
+        let to = session.agent().cloned();
+        self.request(to, "to go on")
+    }
+
+    /// A request of the person's for a hand-over.
+    fn request(&mut self, to: Option<AgentName>, reason: &str) -> Result<()> {
         let request = Request {
-            to: session.agent().cloned(),
-            reason: Some("to go on".to_owned()),
+            to,
+            reason: Some(reason.to_owned()),
             by: "user".to_owned(),
             at: clock::now(),
             force: false,
+            no_launch: false,
         };
-        let offset = session.inbox_offset;
+        let offset = self.session().inbox_offset;
         let facts = Vec::new();
         self.step(
             &Event::Folded { offset, facts, request: Some(request), hooks_fired: false },
@@ -264,7 +336,11 @@ impl<'a> Driver<'a> {
         self.check_guard()?;
         let session = self.session();
         let Some(end) = session.leg_end.clone() else { return Ok(Some(End::Killed)) };
-        let breach = match (&session.request, breach_of(&end)) {
+        let request = session.request.clone();
+        self.circle.asked(request.as_ref());
+        self.options.no_launch |= request.as_ref().is_some_and(|request| request.no_launch);
+        let session = self.session();
+        let breach = match (&request, breach_of(&end)) {
             (Some(request), _) => Breach {
                 reason: BreachReason::Request,
                 text: request.reason.clone(),
@@ -316,10 +392,18 @@ impl<'a> Driver<'a> {
     fn remember(&mut self, event: &Event) {
         match event {
             Event::Received => self.tried.clear(),
+            Event::Snapshotted { .. } => self.lost.clear(),
             // A receipt clears `tried`, so an agent that fails after it would be started for ever.
             Event::Breached(breach) if breach.reason != BreachReason::Request => {
-                let agent = self.session().agent().cloned();
-                self.spent.extend(agent);
+                let session = self.session();
+                let end = session.leg_end.as_ref();
+                let known = end
+                    .and_then(|end| end.resets_at)
+                    .or(breach.reading.as_ref().and_then(|reading| reading.resets_at));
+                // A window opens again when it is due: the session itself knows.
+                if known.is_none() {
+                    self.spent.extend(session.agent().cloned());
+                }
             }
             _ => {}
         }
@@ -345,11 +429,15 @@ impl<'a> Driver<'a> {
 /// An agent may ask, and never drives: agents it started would be out of its own driver's reach.
 pub fn not_in_a_leg() -> Result<()> {
     match ask::own_leg() {
-        Some(_) => Err(Fault::refused("an agent of a relay may not drive one")
-            .hint("git relay record, or git relay handoff")
-            .into()),
+        Some(_) => Err(agent_may_not()),
         None => Ok(()),
     }
+}
+
+fn agent_may_not() -> anyhow::Error {
+    Fault::refused("an agent of a relay may not do this")
+        .hint("git relay record, or git relay handoff")
+        .into()
 }
 
 /// Why a leg that ended this way is handed over, if it is.

@@ -9,7 +9,8 @@ use crate::git::{Caps, Repository, Snapshot as Taken, branch_ref, snapshot_ref};
 use crate::host::config::Secrets;
 use crate::host::{clock, files};
 use crate::model::fsm::Event;
-use crate::model::inbox::Says;
+use crate::model::inbox::{Line, Says};
+use crate::model::names::{Nonce, Oid};
 use crate::model::session::{Outcome, SafePoint, Snapshot};
 use crate::model::{redact, screen};
 use anyhow::{Context, Result};
@@ -18,6 +19,8 @@ use std::time::Instant;
 
 /// The file whose presence tells our hooks that a pause is wanted; it holds the reason.
 pub const PAUSE_FILE: &str = "pause";
+/// Says that the agent is being ended by signals: the driver may be killed before it says so.
+const FORCED_FILE: &str = "forced";
 /// Trailer of a snapshot's message: a path that was staged.
 const STAGED: &str = "Relay-Staged: ";
 /// How many files of the work tree with secrets are named one by one, and how many in each.
@@ -33,7 +36,13 @@ impl Driver<'_> {
     /// Takes back what tells hooks to stop the agent. It stays until the next agent is about to be
     /// started, as the proof that this one was asked.
     pub(super) fn forget_pause(&self) -> Result<()> {
-        files::remove(&self.pause_path())
+        files::remove(&self.pause_path())?;
+        files::remove(&self.forced_path())?;
+        self.forget_note()
+    }
+
+    fn forced_path(&self) -> PathBuf {
+        self.hub.folder(&self.session().session_id).join(FORCED_FILE)
     }
 
     /// Ends the agent at a safe point if it runs, sweeps, saves the tree.
@@ -41,12 +50,15 @@ impl Driver<'_> {
         let mut watch = self.attach()?;
         let how = if self.is_alive(&mut watch)? {
             self.ask_to_pause(&mut watch)?
+        } else if self.forced_path().exists() {
+            // By a driver that was killed before it saw the end, as in the next case.
+            HowEnded::Forced
         } else if self.pause_path().exists() {
-            // Asked by a driver that was killed before it saw the end.
             HowEnded::Asked
         } else {
             HowEnded::ByItself
         };
+        let how = if how == HowEnded::Asked && self.has_told() { HowEnded::Told } else { how };
         watch.look_last()?;
         let nonce = self.session().dispatch.as_ref().context("a leg has a dispatch")?.nonce.clone();
         self.sweep(&nonce)?;
@@ -62,6 +74,7 @@ impl Driver<'_> {
         self.check_guard()?;
         self.clear_debris()?;
         let snapshot = self.snapshot()?;
+        self.count_circle(&snapshot)?;
         self.step(&Event::Snapshotted { leg_end, snapshot }, None)
     }
 
@@ -69,30 +82,38 @@ impl Driver<'_> {
     fn ask_to_pause(&mut self, watch: &mut Watch) -> Result<HowEnded> {
         let reason = "git relay is handing this task over to another agent. End your turn now: \
                       do not start anything new.";
-        files::replace(&self.pause_path(), reason.as_bytes(), 0o600)?;
         let deadline = Instant::now() + self.hub.settings.pause_deadline;
         let style = watch.seat().agent.pause;
+        // First the note: the hook that finds the pause wanted must find it.
+        self.wish_for_note(style)?;
+        files::replace(&self.pause_path(), reason.as_bytes(), 0o600)?;
+        let nonce = watch.nonce();
+        let mut has_noted = false;
         loop {
             if !self.is_alive(watch)? {
                 return Ok(HowEnded::Asked);
             }
             watch.look()?;
-            let refused =
-                self.fold_inbox()?.iter().any(|line| matches!(line.says, Says::Paused { .. }));
+            let lines = self.fold_inbox()?;
+            let refused = lines.iter().any(|line| matches!(line.says, Says::Paused { .. }));
+            has_noted |= self.has_told() && lines.iter().any(|line| noted_by(line, &nonce));
             let at_boundary = match style {
                 Pause::AnswerThenInterrupt { .. } if refused => true,
+                // What it was asked for is here: left alone, the model may go on trying.
+                Pause::AnswerThenInterrupt { .. } if has_noted => !watch.leg.has_open_call(),
                 // Its hook ends it; without a hook that fires, a signal between two calls does.
                 Pause::Answer { .. } | Pause::AnswerThenInterrupt { .. } => {
                     !self.session().hooks_fired && watch.leg.is_between_calls()
                 }
                 Pause::Interrupt => !watch.leg.has_open_call(),
             };
-            if at_boundary {
+            if at_boundary || watch.leg.is_idle() {
                 self.end_agent(watch, HowEnded::Asked)?;
                 return Ok(HowEnded::Asked);
             }
             if Instant::now() > deadline || self.is_interrupted() {
                 self.notice("the agent did not pause in time and is being ended");
+                files::replace(&self.forced_path(), b"", 0o600)?;
                 self.end_agent(watch, HowEnded::Forced)?;
                 return Ok(HowEnded::Forced);
             }
@@ -112,6 +133,7 @@ impl Driver<'_> {
             let branch = branch_ref(&session.workplace.branch);
             repo.move_branch(&branch, &taken.parent, &taken.commit)?;
         }
+        self.settle_wip(&taken.commit)?;
         if let Some(operation) = &taken.in_progress {
             self.notice(format!("a {operation} is in progress: the branch was not moved"));
         }
@@ -145,6 +167,7 @@ impl Driver<'_> {
             format!("relay: snapshot of session {}, leg {}", session.session_id, session.leg);
         let held = repo.read_ref(holder)?;
         let mut taken = repo.take_snapshot(&Caps::default(), &subject, now, held.as_ref())?;
+        taken.not_captured.extend(self.lost.iter().cloned());
         for lost in &mut taken.not_captured {
             lost.what = words(&lost.what);
         }
@@ -178,36 +201,13 @@ impl Driver<'_> {
 
     /// A secret in the work tree is the user's: it is named, and refused where the user said so.
     fn warn_of_secrets(&mut self, repo: &Repository, snapshot: &Taken) -> Result<()> {
-        let base = &self.session().workplace.base_commit.clone();
-        let mut named = 0;
-        for (path, blob) in repo.changed_blobs(base, &snapshot.commit)? {
-            let path = screen::line(&String::from_utf8_lossy(&path));
-            if repo.blob_size(&blob)? > SCANNED_FILE_BYTES_MOST {
-                self.notice(format!("too large to look for secrets in: '{path}'"));
-                continue;
-            }
-            let bytes = repo.read_blob(&blob)?;
-            let found = redact::find_in_bytes(&bytes);
-            if found.is_empty() {
-                continue;
-            }
-            named += 1;
-            if named <= FILES_NAMED_MOST {
-                let mut words: Vec<String> = found
-                    .iter()
-                    .take(SECRETS_NAMED_MOST)
-                    .map(|(kind, line)| format!("{kind} in line {line}"))
-                    .collect();
-                if found.len() > SECRETS_NAMED_MOST {
-                    words.push(format!("and {} more", found.len() - SECRETS_NAMED_MOST));
-                }
-                self.notice(format!("secret in the work tree: '{path}': {}", words.join(", ")));
-            }
+        let base = self.session().workplace.base_commit.clone();
+        let found = self.secrets_in(repo, &base, &snapshot.commit)?;
+        let any = !found.is_empty();
+        for words in found {
+            self.notice(words);
         }
-        if named > FILES_NAMED_MOST {
-            self.notice(format!("and in {} more files", named - FILES_NAMED_MOST));
-        }
-        if named > 0 && self.hub.settings.secrets == Secrets::Refuse {
+        if any && self.hub.settings.secrets == Secrets::Refuse {
             let id = &self.session().session_id;
             return Err(Fault::refused(
                 "there are secrets in the work tree, and secrets = \"refuse\"",
@@ -217,6 +217,48 @@ impl Driver<'_> {
         }
         Ok(())
     }
+
+    /// A line for each file with secrets that differs between two commits.
+    pub(super) fn secrets_in(
+        &mut self,
+        repo: &Repository,
+        since: &Oid,
+        commit: &Oid,
+    ) -> Result<Vec<String>> {
+        let mut lines = Vec::new();
+        for (path, blob) in repo.changed_blobs(since, commit)? {
+            let path = screen::line(&String::from_utf8_lossy(&path));
+            if repo.blob_size(&blob)? > SCANNED_FILE_BYTES_MOST {
+                self.notice_once(format!("too large to look for secrets in: '{path}'"));
+                continue;
+            }
+            let bytes = repo.read_blob(&blob)?;
+            let found = redact::find_in_bytes(&bytes);
+            if found.is_empty() {
+                continue;
+            }
+            let mut words: Vec<String> = found
+                .iter()
+                .take(SECRETS_NAMED_MOST)
+                .map(|(kind, line)| format!("{kind} in line {line}"))
+                .collect();
+            if found.len() > SECRETS_NAMED_MOST {
+                words.push(format!("and {} more", found.len() - SECRETS_NAMED_MOST));
+            }
+            lines.push(format!("secret in the work tree: '{path}': {}", words.join(", ")));
+        }
+        if lines.len() > FILES_NAMED_MOST {
+            let more = lines.len() - FILES_NAMED_MOST;
+            lines.truncate(FILES_NAMED_MOST);
+            lines.push(format!("and in {more} more files"));
+        }
+        Ok(lines)
+    }
+}
+
+/// Whether a line is a fact stated by the agent of the dispatch `nonce`.
+fn noted_by(line: &Line, nonce: &Nonce) -> bool {
+    matches!(&line.says, Says::Record { nonce: Some(by), .. } if by == nonce.as_str())
 }
 
 /// A name out of the work tree as a state or a message of ours may hold it.

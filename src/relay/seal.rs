@@ -1,7 +1,7 @@
 //! From what the agent left to a signed contract: SNAPSHOTTED to ENVELOPE_BUILT.
 
-use super::Driver;
 use super::watch::Watch;
+use super::{Driver, Hub};
 use crate::error::Fault;
 use crate::git::Repository;
 use crate::host::tail::Tail;
@@ -17,7 +17,7 @@ use crate::model::sign::{CONTRACT_NAMESPACE, SigningKey};
 use crate::model::time::Timestamp;
 use crate::model::transcript::{PlanStatus, Transcript};
 use crate::store::audit::{self, sha256};
-use crate::store::{Sealed, sealed_at, short};
+use crate::store::{Sealed, Stored, sealed_at, short};
 use anyhow::{Context, Result};
 use std::time::Duration;
 
@@ -29,7 +29,7 @@ impl Driver<'_> {
     /// state. Killed before the swap, nothing of it was ever seen; after it, it is never rebuilt.
     pub(super) fn seal(&mut self) -> Result<()> {
         let (contract, attachments) = {
-            let draft = self.draft()?;
+            let draft = self.hub.draft(&self.hub.repo, &self.stored, self.session())?;
             (draft.contract, draft.attachments)
         };
         let bytes = canon::encode(&contract).context("a contract can be encoded")?;
@@ -43,82 +43,11 @@ impl Driver<'_> {
         self.step(&Event::Contracted(known), Some(&sealed))
     }
 
-    /// The contract as it would be signed now.
-    pub fn draft(&mut self) -> Result<digest::Draft> {
-        let session = self.session().clone();
-        let repo = &self.hub.repo;
-        let dispatch = session.dispatch.clone().context("a leg has a dispatch")?;
-        let snapshot = session.snapshot.clone().context("SNAPSHOTTED has a snapshot")?;
-        let (transcript, lost) = self.transcript(&dispatch)?;
-        let mut snapshot = snapshot;
-        snapshot.not_captured.extend(lost);
-        let base = &session.workplace.base_commit;
-        let since = session.safe_point.as_ref().map_or(base, |safe_point| &safe_point.commit);
-        let (in_flight, diff) = repo.in_flight(since, &snapshot.tree, IN_FLIGHT_BYTES_MOST)?;
-        let files = repo.changed_files(base, &snapshot.commit)?;
-        let trailers = trailers(repo, base, &snapshot.parent, session.leg)?;
-        let previous = self.previous()?;
-        let bound = Bound {
-            object_format: repo.object_format().to_owned(),
-            root_commits: if repo.is_shallow() { Vec::new() } else { repo.root_commits(base)? },
-        };
-        let candidates = receivers::order(&session);
-        Ok(digest::build(&Facts {
-            session: &session,
-            agent: &dispatch.agent,
-            breach: session.breach.as_ref().context("a hand-over has a breach")?,
-            leg_end: session.leg_end.as_ref().context("a hand-over follows the leg's end")?,
-            snapshot: &snapshot,
-            transcript: &transcript,
-            trailers: &trailers,
-            files: &files,
-            in_flight: &in_flight,
-            in_flight_diff: &diff,
-            repository: &bound,
-            previous: previous.as_ref().zip(session.contract.as_ref().map(|known| &known.sha256)),
-            contract_id: ContractId::new(format!("c-{}", random::hex(8)?))
-                .context("8 hex digits make an id")?,
-            candidates: &candidates,
-            now: clock::now(),
-        }))
-    }
-
-    /// The contract of the leg before, whose facts live on. It must hold: a forged one is refused.
-    fn previous(&self) -> Result<Option<Contract>> {
-        if self.session().contract.is_none() {
-            return Ok(None);
-        }
-        // As it was brought in: the state names the snapshot of the leg that ended now.
-        let at = self.hub.contract_of(&self.stored, None)?;
-        let verified = audit::contract(&self.hub.repo, &self.hub.trust, &at)?;
-        Ok(Some(verified.contract))
-    }
-
-    /// What the agent's own transcript of this dispatch holds, and what of it could not be had.
-    pub(super) fn transcript(
-        &self,
-        dispatch: &Dispatch,
-    ) -> Result<(Transcript, Option<NotCaptured>)> {
-        let mut transcript = Transcript::default();
-        let seat = self.hub.seat(&dispatch.agent)?;
-        let lost = |why: &str| {
-            Some(NotCaptured { what: format!("transcript of {}", dispatch.agent), why: why.into() })
-        };
-        let (Some(find), Some(fold)) = (seat.agent.transcript, seat.agent.fold) else {
-            return Ok((transcript, lost("this agent keeps none that we can read")));
-        };
-        let path = dispatch.agent_session.as_deref().and_then(find);
-        let Some(path) = path else { return Ok((transcript, lost("it was not found"))) };
-        Tail::new(path).read_all(|line| fold(&mut transcript, line))?;
-        let why = transcript.warnings.first().cloned();
-        Ok((transcript, why.and_then(|why| lost(&why))))
-    }
-
     /// Open items of the agent's last plan, redacted.
     pub(super) fn open_items(&self, watch: &Watch) -> Vec<String> {
         let Some(mut dispatch) = self.session().dispatch.clone() else { return Vec::new() };
         dispatch.agent_session = watch.leg.agent_session.clone().or(dispatch.agent_session);
-        let Ok((transcript, _)) = self.transcript(&dispatch) else { return Vec::new() };
+        let Ok((transcript, _)) = self.hub.transcript(&dispatch) else { return Vec::new() };
         transcript
             .plan
             .iter()
@@ -142,6 +71,83 @@ impl Driver<'_> {
         let key = SigningKey::from_openssh_pem(&text)
             .with_context(|| format!("the key at '{}' cannot be used", path.display()))?;
         Ok(ContractKey::Project(key))
+    }
+}
+
+impl Hub {
+    /// The contract that `session` gives, whose snapshot is in `repo`; `stored` is what the chain
+    /// holds of it so far.
+    pub(super) fn draft(
+        &self,
+        repo: &Repository,
+        stored: &Stored,
+        session: &Session,
+    ) -> Result<digest::Draft> {
+        let dispatch = session.dispatch.clone().context("a leg has a dispatch")?;
+        let snapshot = session.snapshot.clone().context("SNAPSHOTTED has a snapshot")?;
+        let (transcript, lost) = self.transcript(&dispatch)?;
+        let mut snapshot = snapshot;
+        snapshot.not_captured.extend(lost);
+        let base = &session.workplace.base_commit;
+        let since = session.safe_point.as_ref().map_or(base, |safe_point| &safe_point.commit);
+        let (in_flight, diff) = repo.in_flight(since, &snapshot.tree, IN_FLIGHT_BYTES_MOST)?;
+        let files = repo.changed_files(base, &snapshot.commit)?;
+        let trailers = trailers(repo, base, &snapshot.parent, session.leg)?;
+        let previous = self.previous(stored)?;
+        let bound = Bound {
+            object_format: repo.object_format().to_owned(),
+            root_commits: if repo.is_shallow() { Vec::new() } else { repo.root_commits(base)? },
+        };
+        let candidates = receivers::order(session);
+        Ok(digest::build(&Facts {
+            session,
+            agent: &dispatch.agent,
+            breach: session.breach.as_ref().context("a hand-over has a breach")?,
+            leg_end: session.leg_end.as_ref().context("a hand-over follows the leg's end")?,
+            snapshot: &snapshot,
+            transcript: &transcript,
+            trailers: &trailers,
+            files: &files,
+            in_flight: &in_flight,
+            in_flight_diff: &diff,
+            repository: &bound,
+            previous: previous.as_ref().zip(session.contract.as_ref().map(|known| &known.sha256)),
+            contract_id: ContractId::new(format!("c-{}", random::hex(8)?))
+                .context("8 hex digits make an id")?,
+            candidates: &candidates,
+            now: clock::now(),
+        }))
+    }
+
+    /// The contract of the leg before, whose facts live on. It must hold: a forged one is refused.
+    fn previous(&self, stored: &Stored) -> Result<Option<Contract>> {
+        if stored.session.contract.is_none() {
+            return Ok(None);
+        }
+        // As it was brought in: the state names the snapshot of the leg that ended now.
+        let at = self.contract_of(stored, None)?;
+        let verified = audit::contract(&self.repo, &self.trust, &at)?;
+        Ok(Some(verified.contract))
+    }
+
+    /// What the agent's own transcript of this dispatch holds, and what of it could not be had.
+    pub(super) fn transcript(
+        &self,
+        dispatch: &Dispatch,
+    ) -> Result<(Transcript, Option<NotCaptured>)> {
+        let mut transcript = Transcript::default();
+        let seat = self.seat(&dispatch.agent)?;
+        let lost = |why: &str| {
+            Some(NotCaptured { what: format!("transcript of {}", dispatch.agent), why: why.into() })
+        };
+        let (Some(find), Some(fold)) = (seat.agent.transcript, seat.agent.fold) else {
+            return Ok((transcript, lost("this agent keeps none that we can read")));
+        };
+        let path = dispatch.agent_session.as_deref().and_then(find);
+        let Some(path) = path else { return Ok((transcript, lost("it was not found"))) };
+        Tail::new(path).read_all(|line| fold(&mut transcript, line))?;
+        let why = transcript.warnings.first().cloned();
+        Ok((transcript, why.and_then(|why| lost(&why))))
     }
 }
 
@@ -199,16 +205,12 @@ fn trailers(repo: &Repository, base: &Oid, tip: &Oid, leg: u32) -> Result<Vec<De
     Ok(facts)
 }
 
-impl super::Hub {
+impl Hub {
     /// The contract that closed `leg` of a session (the last one for `None`), with the state
     /// commit that brought it in.
-    pub fn contract_of(
-        &self,
-        stored: &crate::store::Stored,
-        leg: Option<u32>,
-    ) -> Result<crate::store::Stored> {
+    pub fn contract_of(&self, stored: &Stored, leg: Option<u32>) -> Result<Stored> {
         let id = &stored.session.session_id;
-        let mut found: Option<crate::store::Stored> = None;
+        let mut found: Option<Stored> = None;
         let mut at = stored.clone();
         loop {
             let known = at.session.contract.as_ref();
@@ -222,7 +224,7 @@ impl super::Hub {
             }
             let Some(tip) = self.repo.read_commit(&at.tip)?.parents.first().cloned() else { break };
             let session: Session = crate::store::load_at(&self.repo, &self.trust, id, &tip)?;
-            at = crate::store::Stored { session, tip };
+            at = Stored { session, tip };
         }
         found.ok_or_else(|| {
             let which =
@@ -234,7 +236,7 @@ impl super::Hub {
     }
 
     /// The stored bytes of a contract.
-    pub fn sealed(&self, stored: &crate::store::Stored) -> Result<Sealed> {
+    pub fn sealed(&self, stored: &Stored) -> Result<Sealed> {
         sealed_at(&self.repo, &stored.tip)?.context("its state commit has a contract")
     }
 }

@@ -1,15 +1,19 @@
 //! How a session begins: its signed ref first, everything else after it.
 
+use super::ground_up::taken_ports;
 use super::{Driver, Hub, Options, Progress};
-use crate::agents::{Ground, Obstacle};
+use crate::agents::{Ground, Obstacle, ObstacleKind};
 use crate::error::Fault;
+use crate::git::branch_ref;
 use crate::git::refs::SESSIONS;
+use crate::git::{Caps, Repository};
 use crate::host::{clock, lock, random};
 use crate::model::names::{AgentName, Oid, SessionId};
-use crate::model::redact;
-use crate::model::session::{PermissionLevel, Session, Workplace};
+use crate::model::session::{PermissionLevel, Session, Workplace, port_base};
+use crate::model::{redact, screen};
 use crate::store::{self, Stored};
 use anyhow::{Context, Result};
+use std::path::Component;
 use std::time::Duration;
 
 /// What a person asks for.
@@ -45,32 +49,21 @@ pub fn begin<'a>(
             .hint("put it into a file and name the file")
             .into());
     }
-    if hub.repo.read_ref("refs/heads/relay")?.is_some() {
-        return Err(Fault::refused(
-            "a branch 'relay' exists, so git cannot make 'relay/<session>'",
-        )
-        .hint("git branch -m relay relay-old")
-        .into());
-    }
+    hub.repo.can_relay()?;
+    branches_can_be_made(hub)?;
     clear_unborn(hub)?;
-    if let Some(main) = hub.repo.main_work_tree() {
-        let ours = main.join(".relay");
-        if std::fs::symlink_metadata(&ours).is_ok_and(|found| !found.is_dir()) {
-            return Err(Fault::refused(format!("'{}' is not a folder", ours.display()))
-                .hint("move it away: session worktrees go there")
-                .into());
-        }
-    }
+    worktrees_can_be_made(hub)?;
     let redacted = redact::redact(&task.text).text;
     let id = SessionId::from_task(&redacted, &random::hex(4)?).context("words make an id")?;
     let workplace = Workplace {
-        worktree: format!(".relay/sessions/{id}"),
-        branch: format!("relay/{id}"),
+        worktree: hub.settings.worktree_dir.join(id.as_str()).to_string_lossy().into_owned(),
+        branch: format!("{}/{id}", hub.settings.branch_prefix),
         base_commit: task.base.clone(),
         base_branch: hub
             .repo
             .head_branch()?
             .and_then(|name| name.strip_prefix("refs/heads/").map(str::to_owned)),
+        port_base: Some(port_base(&id, &taken_ports(hub)?)),
     };
     let mut session = Session::begin(id.clone(), redacted, workplace, clock::now());
     session.permission_level = task.level;
@@ -82,6 +75,46 @@ pub fn begin<'a>(
     let stored = Stored { session, tip };
     report(Progress::Step { event: "begun".to_owned(), session: Box::new(stored.session.clone()) });
     Driver::with(hub, stored, held, actor, options, report)
+}
+
+/// Refuses a branch that stands where the folder of the session branches belongs.
+fn branches_can_be_made(hub: &Hub) -> Result<()> {
+    let mut above = String::new();
+    for part in hub.settings.branch_prefix.split('/') {
+        above.push_str(part);
+        if hub.repo.read_ref(&branch_ref(&above))?.is_some() {
+            return Err(Fault::refused(format!(
+                "a branch '{above}' exists, so git cannot make '{}/<session>'",
+                hub.settings.branch_prefix
+            ))
+            .hint(format!("git branch -m {above} {above}-old; or set branch_prefix"))
+            .into());
+        }
+        above.push('/');
+    }
+    Ok(())
+}
+
+/// Refuses a file where session worktrees go, and a link there: the shared configuration may name
+/// a folder of the repository and no other. A new folder of the repository is kept out of git's
+/// sight.
+fn worktrees_can_be_made(hub: &Hub) -> Result<()> {
+    let dir = &hub.settings.worktree_dir;
+    let (Some(main), true) = (hub.repo.main_work_tree(), dir.is_relative()) else { return Ok(()) };
+    let inside = dir.components().all(|part| matches!(part, Component::Normal(_)));
+    let parts: Vec<_> = dir.ancestors().filter(|part| !part.as_os_str().is_empty()).collect();
+    for part in parts.iter().rev().filter(|_| inside) {
+        let path = main.join(part);
+        if std::fs::symlink_metadata(&path).is_ok_and(|found| !found.is_dir()) {
+            return Err(Fault::refused(format!("'{}' is not a folder", path.display()))
+                .hint("move it away: session worktrees go there")
+                .into());
+        }
+    }
+    if inside && !dir.starts_with(".relay") {
+        hub.repo.exclude(&format!("/{}/", dir.display()))?;
+    }
+    Ok(())
 }
 
 /// Clears the ref locks of sessions that a killed command never came to begin: nobody would ever
@@ -96,6 +129,38 @@ fn clear_unborn(hub: &Hub) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// What keeps `agent` from starting in the person's terminal: it shows its own log-in there.
+pub fn obstacles_at_terminal(hub: &Hub, agent: &AgentName) -> Result<Vec<Obstacle>> {
+    let mut found = obstacles(hub, agent, PermissionLevel::Ask, false)?;
+    found.retain(|obstacle| obstacle.kind != ObstacleKind::NotSignedIn);
+    Ok(found)
+}
+
+/// A commit on `base` of everything in the main worktree as it is, committed or not; ignored files
+/// are left out. Nothing there is touched, and nothing points to the commit yet.
+pub fn commit_of_what_is_there(hub: &Hub, base: &Oid) -> Result<Oid> {
+    let main = hub.repo.main_work_tree().context("a repository with a worktree")?;
+    let repo = Repository::open(main)?;
+    let subject = "relay: what was not committed when the session began";
+    let taken = repo.take_snapshot(&Caps::default(), subject, clock::now().0, None)?;
+    if let Some(operation) = taken.in_progress {
+        return Err(Fault::refused(format!("a {operation} is in progress here"))
+            .hint("end it, or start without --include-dirty")
+            .into());
+    }
+    if let Some(lost) = taken.not_captured.first() {
+        return Err(Fault::refused(format!(
+            "'{}' cannot be taken along: {}",
+            screen::line(&lost.what),
+            lost.why
+        ))
+        .hint("git status, or start without --include-dirty")
+        .into());
+    }
+    repo.durable()?;
+    Ok(if taken.changed == 0 { base.clone() } else { taken.commit })
 }
 
 /// What keeps `agent` from starting here, as far as can be seen.

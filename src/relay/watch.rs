@@ -6,11 +6,14 @@ use crate::agents::{Pause, Seat};
 use crate::host::tail::Tail;
 use crate::host::{clock, process};
 use crate::model::fsm::Event;
+use crate::model::heard;
 use crate::model::names::Nonce;
 use crate::model::quota;
 use crate::model::session::{Breach, BreachReason, Dispatch, DispatchOutcome, Process, State};
+use crate::model::transcript::Transcript;
 use anyhow::{Context, Result};
 use rustix::process::Signal;
+use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -25,8 +28,12 @@ const SEARCH: Duration = Duration::from_secs(2);
 const PUT_OFF: Duration = Duration::from_secs(30);
 /// An agent that said it ended is given this long to be gone.
 const LINGER: Duration = Duration::from_secs(10);
+/// The same at a terminal, where it never goes by itself: its hooks are to be done.
+const LINGER_AT_TERMINAL: Duration = Duration::from_secs(1);
 /// An agent whose window is used up is given this long to say that it was refused.
 const REFUSAL: Duration = Duration::from_secs(3);
+/// The exit code of a program that could not be started.
+const NOT_STARTED: i32 = 127;
 /// A window that is used up, in thousandths.
 const ALL_PERMILLE: u32 = 1000;
 
@@ -38,9 +45,13 @@ pub(super) struct Watch {
     pub(super) leg: Leg,
     stream: Tail,
     transcript: Option<Tail>,
+    /// Whose transcript that is, for an agent at a terminal.
+    followed: Option<String>,
     inbox_seen: Instant,
     /// Since when a window is known to be used up.
     used_up_since: Option<Instant>,
+    /// It was ended by a signal, or could not be started, as far as we are its parent.
+    by_signal: bool,
 }
 
 impl Watch {
@@ -52,6 +63,10 @@ impl Watch {
         self.process
     }
 
+    pub(super) fn nonce(&self) -> Nonce {
+        self.dispatch.nonce.clone()
+    }
+
     pub(super) fn seat(&self) -> &Seat {
         &self.seat
     }
@@ -59,6 +74,9 @@ impl Watch {
     /// Folds new lines of the agent's output and transcript; says whether there is more to read.
     pub(super) fn look(&mut self) -> Result<bool> {
         let now = clock::now();
+        if self.leg.at_terminal.is_some() {
+            return self.look_from_aside();
+        }
         let (seat, leg) = (&self.seat, &mut self.leg);
         let take = |line: &[u8]| seat.signs(line, now).into_iter().for_each(|sign| leg.take(sign));
         let more = self.stream.read(take)?;
@@ -72,6 +90,32 @@ impl Watch {
         let leg = &mut self.leg;
         let take = |line: &[u8]| signs(line, now).into_iter().for_each(|sign| leg.take(sign));
         Ok(transcript.read(take)? || more)
+    }
+
+    /// The same for an agent at a terminal: what its hooks kept, and its transcript.
+    fn look_from_aside(&mut self) -> Result<bool> {
+        let now = clock::now();
+        let (seat, leg) = (&self.seat, &mut self.leg);
+        let kept = seat.agent.terminal.keep.is_some();
+        let signs = |line: &[u8]| if kept { heard::signs(line) } else { seat.signs(line, now) };
+        let more =
+            self.stream.read(|line| signs(line).into_iter().for_each(|sign| leg.take(sign)))?;
+        let (Some(find), Some(fold)) = (self.seat.agent.transcript, self.seat.agent.fold) else {
+            return Ok(more);
+        };
+        let id = self.leg.agent_session.clone();
+        if id != self.followed
+            && let Some(path) = id.as_deref().and_then(find)
+        {
+            if self.followed.is_some() {
+                self.leg.take_new_transcript();
+            }
+            self.followed = id;
+            self.transcript = Some(Tail::new(path));
+        }
+        let Some(transcript) = &mut self.transcript else { return Ok(more) };
+        let leg = &mut self.leg;
+        Ok(transcript.read(|line| leg.take_line(line, fold))? || more)
     }
 
     /// Folds what is left once the agent is gone: its last line may lack a newline.
@@ -101,15 +145,23 @@ impl Driver<'_> {
             // The driver that started it was killed before it could say so.
             self.step(&Event::Launched { process }, None)?;
         }
+        let mut leg = Leg::default();
+        if self.session().is_interactive() {
+            leg.at_terminal = Some(Transcript::default());
+            leg.agent_session = seat.agent.terminal.session.map(|id| id(&dispatch.nonce));
+        }
+        self.lend_again(process);
         let mut watch = Watch {
             stream: Tail::new(self.stream_path(&dispatch.nonce)),
             seat,
             process,
             dispatch,
-            leg: Leg::default(),
+            leg,
             transcript: None,
+            followed: None,
             inbox_seen: Instant::now(),
             used_up_since: None,
+            by_signal: false,
         };
         watch.look()?;
         Ok(watch)
@@ -160,7 +212,9 @@ impl Driver<'_> {
             let more = watch.look()?;
             self.note_start(&watch)?;
             if !alive && !more {
-                return self.leg_is_over(&mut watch, HowEnded::ByItself);
+                let by_hand = watch.leg.at_terminal.is_some() && !watch.by_signal;
+                let how = if by_hand { HowEnded::ByHand } else { HowEnded::ByItself };
+                return self.leg_is_over(&mut watch, how);
             }
             if self.is_interrupted() {
                 self.end_agent(&mut watch, HowEnded::ByUser)?;
@@ -170,9 +224,11 @@ impl Driver<'_> {
                 told_retry = retrying.to_owned();
                 self.notice(format!("{}: {told_retry}", watch.dispatch.agent));
             }
-            if watch.leg.has_ended() {
+            if watch.leg.must_be_ended() {
                 let since = *ended_at.get_or_insert_with(Instant::now);
-                if since.elapsed() > LINGER {
+                let linger =
+                    if watch.leg.at_terminal.is_some() { LINGER_AT_TERMINAL } else { LINGER };
+                if since.elapsed() > linger {
                     self.end_agent(&mut watch, HowEnded::ByItself)?;
                     return self.leg_is_over(&mut watch, HowEnded::ByItself);
                 }
@@ -184,6 +240,7 @@ impl Driver<'_> {
                     if self.wants_pause(&mut watch)? {
                         return Ok(());
                     }
+                    self.keep_wip(&watch);
                 }
                 _ => {
                     if self.is_overdue(&watch, began) {
@@ -237,7 +294,8 @@ impl Driver<'_> {
             return Ok(false);
         };
         // The receiver is looked at while the giver still works: without one the giver goes on.
-        let forced = self.session().request.as_ref().is_some_and(|request| request.force);
+        let request = self.session().request.as_ref();
+        let forced = request.is_some_and(|request| request.force || request.no_launch);
         if self.put_off_until.is_some_and(|until| Instant::now() < until) {
             return Ok(false);
         }
@@ -250,6 +308,9 @@ impl Driver<'_> {
             return Ok(false);
         }
         let readings = watch.leg.readings.clone();
+        let request = self.stored.session.request.as_ref();
+        self.options.no_launch |= request.is_some_and(|request| request.no_launch);
+        self.circle.asked(request);
         self.step(&Event::Observed { readings, safe_point: None }, None)?;
         self.step(&Event::Breached(breach), None)?;
         Ok(true)
@@ -276,13 +337,22 @@ impl Driver<'_> {
 
     /// Whether the process still lives; our own child is reaped when it does not.
     pub(super) fn is_alive(&mut self, watch: &mut Watch) -> Result<bool> {
-        if let Some(child) = &mut self.child
-            && child.try_wait()?.is_some()
-        {
-            self.child = None;
-            watch.process = None;
-        }
-        Ok(watch.is_alive())
+        // Of our own child only its exit status counts: it looks dead before all its threads are.
+        let alive = match &mut self.child {
+            Some(child) => match child.try_wait()? {
+                Some(status) => {
+                    let code = status.code();
+                    watch.by_signal = status.signal().is_some() || code == Some(NOT_STARTED);
+                    watch.process = None;
+                    self.child = None;
+                    false
+                }
+                None => true,
+            },
+            None => watch.is_alive(),
+        };
+        self.tend_terminal(alive);
+        Ok(alive)
     }
 
     /// Waits one tick, less if the process ends in it.
@@ -294,6 +364,10 @@ impl Driver<'_> {
     }
 
     fn is_overdue(&self, watch: &Watch, began: Instant) -> bool {
+        // The person may have to trust the folder first, or to log in.
+        if watch.leg.at_terminal.is_some() {
+            return false;
+        }
         let patience = if watch.leg.started {
             self.hub.settings.start_deadline + self.hub.settings.receipt_deadline
         } else {
@@ -331,6 +405,7 @@ impl Driver<'_> {
                 return Ok(());
             }
             let detail = self.with_last_words(&nonce, detail);
+            self.left_by_hand = how == HowEnded::ByHand && outcome != DispatchOutcome::Limit;
             return self.step(&Event::DispatchFailed { outcome, detail, resets_at }, None);
         }
         let readings = watch.leg.readings.clone();
@@ -346,9 +421,12 @@ impl Driver<'_> {
     pub(super) fn end_agent(&mut self, watch: &mut Watch, how: HowEnded) -> Result<()> {
         // A second Ctrl-C is impatience.
         let patience = Duration::from_secs(if how == HowEnded::ByUser { 5 } else { 10 });
-        for signal in [Signal::INT, Signal::TERM, Signal::KILL] {
+        let first = if self.hung_up() { Signal::HUP } else { Signal::INT };
+        for signal in [first, Signal::TERM, Signal::KILL] {
             let Some(process) = watch.process() else { return Ok(()) };
             process::signal_group(process, signal);
+            // One that was stopped by Ctrl-Z would not hear it.
+            process::signal_group(process, Signal::CONT);
             let until = Instant::now() + patience;
             while Instant::now() < until {
                 if !self.is_alive(watch)? {

@@ -4,7 +4,7 @@
 use super::{Sealed, Stored, load_at, sealed_at, short};
 use crate::error::Fault;
 use crate::git::refs::SNAPSHOTS;
-use crate::git::{Repository, session_ref, snapshot_ref};
+use crate::git::{Repository, session_ref, snapshot_ref, wip_ref};
 use crate::host::clock;
 use crate::model::canon;
 use crate::model::contract::{CONTRACT_FORMAT, CORE_BYTES_MOST, Contract};
@@ -328,7 +328,20 @@ pub fn session(repo: &Repository, trust: &Trust, stored: &Stored) -> Result<Vec<
         later = Some((session, parents.len()));
     }
     findings.reverse();
+    findings.extend(wip(repo, &stored.session)?);
     Ok(findings)
+}
+
+/// The work in progress, if there is some: a commit that can be read and stands on the base.
+fn wip(repo: &Repository, session: &Session) -> Result<Option<Finding>> {
+    let Some(at) = repo.read_ref(&wip_ref(&session.session_id))? else { return Ok(None) };
+    let base = &session.workplace.base_commit;
+    let fault = match repo.is_ancestor(base, &at) {
+        Ok(true) => None,
+        Ok(false) => Some("it does not descend from the session's base commit".to_owned()),
+        Err(error) => Some(format!("{error:#}")),
+    };
+    Ok(Some(Finding { subject: format!("work in progress {}", short(&at)), commit: None, fault }))
 }
 
 /// Whether `commit` is the one that brought in its contract.

@@ -154,11 +154,6 @@ pub fn sealed_at(repo: &Repository, commit: &Oid) -> Result<Option<Sealed>> {
     Ok(Some(Sealed { bytes, signature, attachments }))
 }
 
-/// The event that led to a state commit.
-pub fn event_of(repo: &Repository, commit: &Oid) -> Result<String> {
-    Ok(event_word(&repo.read_commit(commit)?.message).to_owned())
-}
-
 /// The event out of a state commit's message.
 pub fn event_word(message: &str) -> &str {
     message.lines().next().and_then(|subject| subject.strip_prefix("relay: ")).unwrap_or("?")

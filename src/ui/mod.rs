@@ -2,3 +2,5 @@
 
 pub mod out;
 pub mod progress;
+pub mod standing;
+pub mod terminal;

@@ -1,11 +1,11 @@
 //! The only `print`. Data goes to standard output, everything else to standard error; nothing
 //! depends on colour, so there is none. A reader that went away is no error.
-#![expect(clippy::print_stderr, reason = "this is the room that prints")]
 
-use crate::error::{hint_of, kind_of};
+use crate::error::{hint_of, kind_of, of_the_machine};
 use crate::model::{redact, screen};
 use serde::Serialize;
 use std::io::{self, ErrorKind, Write};
+use std::path::Path;
 
 /// Version of every `--json` output; it rises when a field changes its meaning or goes.
 pub const JSON_VERSION: u32 = 1;
@@ -35,25 +35,34 @@ pub fn json<T: Serialize>(name: &str, value: &T) -> anyhow::Result<()> {
     data(format!("{}\n", serde_json::to_string_pretty(&value)?).as_bytes())
 }
 
+/// A path for JSON, which knows no other names than Unicode.
+pub fn path(path: impl AsRef<Path>) -> String {
+    path.as_ref().to_string_lossy().into_owned()
+}
+
 /// One line of talk.
 pub fn say(text: impl AsRef<str>) {
-    eprintln!("{}", shown(text.as_ref()));
+    // Not `eprintln!`, which ends the program when the terminal has hung up.
+    _ = writeln!(io::stderr(), "{}", shown(text.as_ref()));
 }
 
 /// An error with its causes and its hint.
 pub fn error(error: &anyhow::Error) {
-    let words: Vec<String> = error.chain().map(ToString::to_string).collect();
+    let of_the_machine = of_the_machine(error);
+    let first = of_the_machine.map(|(words, _)| words.to_owned());
+    let words: Vec<String> =
+        first.into_iter().chain(error.chain().map(ToString::to_string)).collect();
     for (number, words) in words.iter().enumerate() {
         let head = if number == 0 { "error: " } else { "  because: " };
         // A cause that only repeats what stands above it says nothing.
-        if number > 0 && words.as_str() == error.to_string() {
+        if number > 0 && of_the_machine.is_none() && words.as_str() == error.to_string() {
             continue;
         }
         for (row, line) in words.lines().enumerate() {
             say(format!("{}{line}", if row == 0 { head } else { "  " }));
         }
     }
-    if let Some(hint) = hint_of(error) {
+    if let Some(hint) = hint_of(error).or(of_the_machine.map(|(_, hint)| hint)) {
         say(format!("hint: {hint}"));
     } else if kind_of(error) == crate::error::Kind::Internal {
         say("hint: if this looks like a fault of git relay, please report it with the words above");

@@ -10,6 +10,7 @@ use crate::relay::{End, Progress};
 /// Tells one piece of progress.
 pub fn tell(progress: Progress) {
     match progress {
+        Progress::Lent | Progress::Back => {}
         Progress::Notice(text) => out::say(format!("relay: {text}")),
         Progress::Step { event, session } => {
             if let Some(text) = of_step(&event, &session) {
@@ -56,6 +57,15 @@ fn of_step(event: &str, session: &Session) -> Option<String> {
             format!("contract {} signed", session.contract.as_ref()?.contract_id)
         }
         "pause-undone" => format!("{agent} finished by itself: nothing to hand over"),
+        "finishing" => {
+            let finishing = session.finishing.as_ref()?;
+            let branch = finishing.branch.trim_start_matches("refs/heads/");
+            match finishing.conflicts.is_empty() {
+                true => format!("merging the result into {branch}"),
+                false => format!("conflicts with {branch}"),
+            }
+        }
+        "finish-undone" => "the merge was taken back".to_owned(),
         "finished" | "aborted" => format!("session {event}"),
         "guard-accepted" => "the changed git configuration was accepted".to_owned(),
         _ => return None,
@@ -115,9 +125,12 @@ pub fn tell_end(end: &End, session: &Session) {
                  or take it as it is: git relay finish {id}"
             ));
         }
-        End::Killed => out::say(format!(
+        End::Killed | End::Next { .. } => out::say(format!(
             "relay: the agent was ended. Go on: git relay resume {id}; hand on: git relay handoff --session {id}; \
              give up: git relay abort {id}"
+        )),
+        End::NotStarted => out::say(format!(
+            "relay: the work is saved and nobody is started. Go on, whenever it suits: git relay resume {id}"
         )),
         End::Exhausted { resets_at } => {
             out::say("relay: no agent is left that could go on. The work is safe.");

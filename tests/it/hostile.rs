@@ -172,3 +172,21 @@ fn what_is_no_file_in_the_inbox_s_place_is_neither_followed_nor_waited_for() {
         world.relay(&["verify"]).exits(0);
     }
 }
+
+#[test]
+fn an_agent_names_neither_who_receives_work_nor_who_is_believed() {
+    let mut world = World::new();
+    world.relay(&["init"]).exits(0);
+    let key = world.relay(&["key", "--json"]).exits(0).json();
+    let key = key["key"]["publicPath"].as_str().unwrap().to_owned();
+    let (folder, trust) = (world.repo.join(".git/relay"), world.relay(&["trust"]).stdout);
+    let config = || fs::read(folder.join("config.toml")).ok();
+    let before = config();
+    world.set("GIT_RELAY_LEG", "0".repeat(32));
+    let words = "an agent of a relay may not";
+    world.relay(&["init", "--agents", "claude"]).exits(1).says(words);
+    world.relay(&["trust", "--add", &key]).exits(1).says(words);
+    world.relay(&["trust", "--remove", "SHA256:x"]).exits(1).says(words);
+    assert_eq!(config(), before);
+    assert_eq!(world.relay(&["trust"]).exits(0).stdout, trust);
+}

@@ -2,6 +2,9 @@
 //!
 //! They run only inside `tests/isolate.sh`, which `tests/run` does.
 
+mod last_note;
+
+use super::support::knows_reftable;
 use super::support::real::{Cast, RELAY, Stage, plan, program, say, shell, then, write};
 use serde_json::{Value, json};
 use std::fs;
@@ -113,6 +116,26 @@ fn claude_at_its_limit_hands_over_to_codex() {
     stage.world.relay(&["finish"]).exits(0);
     assert_eq!(stage.world.git(&["show", "HEAD:last.txt"]), "last");
     assert_eq!(stage.world.git(&["status", "--porcelain"]), "");
+}
+
+#[test]
+#[ignore = "needs tests/isolate.sh"]
+fn both_commit_from_their_sandboxes_on_reftable() {
+    if !knows_reftable() {
+        return;
+    }
+    let stage = Stage::on_reftable(&Cast {
+        agents: &["claude", "codex"],
+        claude: json!(first_half(json!({"limit": true}))),
+        codex: json!(second_half()),
+        third: None,
+    });
+    stage.relay(&["run", &long_task()]).exits(0);
+    starts_are(&stage, &[("claude", "received"), ("codex", "received")]);
+    let taken = stage.codex.turns();
+    was_handed_over_whole(&stage, &taken[0], &taken[1]);
+    assert_eq!(stage.state()["legEnd"]["outcome"], "done");
+    stage.is_sound();
 }
 
 #[test]

@@ -8,7 +8,7 @@ use crate::error::Fault;
 use crate::host::{env, files, process};
 use crate::model::session::PermissionLevel;
 use anyhow::Result;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::path::Path;
 use std::time::Duration;
 
@@ -111,13 +111,7 @@ pub(super) fn launch(seat: &Seat, order: &Order<'_>) -> Result<Launch> {
 /// Hooks beside the user's own, and the sandbox that leaves the session worktree open for commits
 /// and shuts the rest of the common git dir and the keys.
 fn settings_json(order: &Order<'_>, sandboxed: bool) -> Value {
-    let hook = |event: &str| {
-        let relay = shell_word(&order.relay.to_string_lossy());
-        json!([{"hooks": [{"type": "command", "command": format!("{relay} hook claude {event}")}]}])
-    };
-    let hooks: serde_json::Map<String, Value> =
-        EVENTS.into_iter().map(|event| (event.to_owned(), hook(event))).collect();
-    let mut settings = json!({"hooks": hooks});
+    let mut settings = json!({"hooks": hooks(order)});
     if sandboxed {
         settings["sandbox"] = json!({
             "enabled": true,
@@ -128,6 +122,15 @@ fn settings_json(order: &Order<'_>, sandboxed: bool) -> Value {
         });
     }
     settings
+}
+
+pub(super) fn hook_command(order: &Order<'_>, event: &str) -> String {
+    format!("{} hook claude {event}", shell_word(&order.relay.to_string_lossy()))
+}
+
+pub(super) fn hooks(order: &Order<'_>) -> Value {
+    let hook = |event: &str| json!([{"hooks": [{"type": "command", "command": hook_command(order, event)}]}]);
+    EVENTS.into_iter().map(|event| (event.to_owned(), hook(event))).collect::<Map<_, _>>().into()
 }
 
 fn deny_read(order: &Order<'_>) -> Vec<String> {
@@ -153,8 +156,10 @@ fn deny_write(order: &Order<'_>) -> Vec<String> {
         "logs/HEAD",
         "FETCH_HEAD",
     ];
-    let mut paths: Vec<String> =
-        fixed.iter().map(|name| shown(&order.common_dir.join(name))).collect();
+    // In reftable `refs/heads` is a file, and a path below it cannot be shut.
+    let is_file = |name: &str| !order.reftable || !(name.contains("refs") || name == "logs/HEAD");
+    let files = fixed.into_iter().filter(|name| is_file(name));
+    let mut paths: Vec<String> = files.map(|name| shown(&order.common_dir.join(name))).collect();
     paths.push(shown(&order.git_dir.join("gitdir")));
     for branch in order.other_branches {
         paths.push(shown(&order.common_dir.join(branch)));

@@ -2,9 +2,10 @@
 
 mod launch;
 pub mod parse;
+mod terminal;
 
-use super::{Agent, Debris, Pause, Seat};
-use crate::host::env;
+use super::{Agent, AtTerminal, Debris, Keeps, Pause, Seat};
+use crate::host::{env, files};
 use crate::model::time::Timestamp;
 use crate::model::transcript::Sign;
 use serde_json::json;
@@ -16,13 +17,20 @@ pub static AGENT: Agent = Agent {
     binary: "claude",
     obstacles: launch::obstacles,
     launch: launch::launch,
+    terminal: AtTerminal {
+        launch: terminal::start,
+        session: Some(terminal::session),
+        keep: Some(terminal::keep),
+        print: Some(terminal::print),
+    },
     signs,
     transcript_signs: None,
     transcript: Some(transcript),
     fold: Some(parse::fold),
+    keeps: Some(Keeps { days: keeps_days, setting: "cleanupPeriodDays in its settings.json" }),
     // After all calls of a batch: no tool call is open then. `PostToolUse` would stop between
     // parallel calls.
-    pause: Pause::Answer { event: "PostToolBatch", answer: stop },
+    pause: Pause::Answer { event: "PostToolBatch", answer: stop, ask: tell },
     caller: Some("CLAUDE_CODE_SESSION_ID"),
     debris: &DEBRIS,
 };
@@ -35,12 +43,31 @@ fn stop(reason: &str) -> String {
     json!({"continue": false, "stopReason": reason}).to_string()
 }
 
+/// The model reads it with the results of the batch and goes on.
+fn tell(text: &str) -> String {
+    json!({"hookSpecificOutput": {"hookEventName": "PostToolBatch", "additionalContext": text}})
+        .to_string()
+}
+
 /// `$CLAUDE_CONFIG_DIR` or `~/.claude`.
 fn config_folder() -> Option<PathBuf> {
     match env::var("CLAUDE_CONFIG_DIR") {
         Some(folder) => Some(folder.into()),
         None => env::home().ok().map(|home| home.join(".claude")),
     }
+}
+
+const KEEPS_DAYS: u64 = 30;
+const SETTINGS_BYTES_MOST: u64 = 1 << 20;
+
+/// `cleanupPeriodDays` of the user's settings; the program clears older transcripts as it starts.
+fn keeps_days() -> u64 {
+    let path = config_folder().map(|folder| folder.join("settings.json"));
+    let bytes = path.and_then(|path| files::read(&path, SETTINGS_BYTES_MOST).ok().flatten());
+    bytes
+        .and_then(|bytes| serde_json::from_slice::<serde_json::Value>(&bytes).ok())
+        .and_then(|settings| settings.get("cleanupPeriodDays")?.as_u64())
+        .unwrap_or(KEEPS_DAYS)
 }
 
 /// `projects/<encoded cwd>/<id>.jsonl`. The encoding of the folder is lossy, so every project is

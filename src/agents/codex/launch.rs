@@ -65,18 +65,23 @@ pub(super) fn launch(seat: &Seat, order: &Order<'_>) -> Result<Launch> {
         }
         PermissionLevel::Ask | PermissionLevel::Read => push(&["-s", "read-only"]),
     }
-    push(&["-c", "tools.update_plan.enabled=true"]);
-    push(&["-c", &format!("shell_environment_policy.set={}", variables(order))]);
+    beside(order, &mut push);
     if order.trust_folder {
         let root = order.worktree.to_string_lossy();
         push(&["-c", &format!("projects={{{}={{trust_level=\"trusted\"}}}}", quoted(&root))]);
     }
+    push(&["-"]);
+    Ok(Launch { argv, prompt_on_stdin: true, ..Launch::default() })
+}
+
+/// What every start is given: the plan tool, our variables and our hooks.
+pub(super) fn beside(order: &Order<'_>, push: &mut impl FnMut(&[&str])) {
+    push(&["-c", "tools.update_plan.enabled=true"]);
+    push(&["-c", &format!("shell_environment_policy.set={}", variables(order))]);
     for (event, hook) in hooks(order) {
         push(&["-c", &format!("hooks.{event}={hook}")]);
     }
     push(&["-c", &format!("hooks.state={}", trusted(order))]);
-    push(&["-"]);
-    Ok(Launch { argv, prompt_on_stdin: true, ..Launch::default() })
 }
 
 /// The sandbox: workspace-write, with what a commit in a linked worktree writes to opened, and the
@@ -95,12 +100,17 @@ fn profile(order: &Order<'_>) -> Result<String> {
     enter(common.into(), "read");
     enter(order.worktree.into(), "write");
     // Opening the common git dir as a whole does not help; these must exist before.
-    let heads = common.join("refs/heads/relay");
-    let logs = common.join("logs/refs/heads/relay");
-    files::make_folder(&heads)?;
-    files::make_folder(&logs)?;
-    for folder in [order.git_dir.into(), common.join("objects"), heads, logs] {
-        enter(folder, "write");
+    let branches = order.branch.rsplit_once('/').map_or("relay", |(folder, _)| folder);
+    let refs = match order.reftable {
+        true => vec!["reftable".to_owned()],
+        false => vec![format!("refs/heads/{branches}"), format!("logs/refs/heads/{branches}")],
+    };
+    for name in &refs {
+        files::make_folder(&common.join(name))?;
+    }
+    enter(order.git_dir.into(), "write");
+    for name in refs.into_iter().chain(["objects".to_owned()]) {
+        enter(common.join(name), "write");
     }
     let pointers = ["gitdir", "commondir"].map(|name| order.git_dir.join(name));
     let others = order.other_branches.iter().map(|branch| common.join(branch));

@@ -2,8 +2,9 @@
 
 mod launch;
 pub mod parse;
+mod terminal;
 
-use super::{Agent, Pause, Seat};
+use super::{Agent, AtTerminal, Pause, Seat};
 use crate::host::env;
 use crate::model::time::Timestamp;
 use crate::model::transcript::Sign;
@@ -17,14 +18,22 @@ pub static AGENT: Agent = Agent {
     binary: "codex",
     obstacles: launch::obstacles,
     launch: launch::launch,
+    terminal: AtTerminal {
+        launch: terminal::start,
+        session: None,
+        keep: Some(terminal::keep),
+        print: Some(terminal::print),
+    },
     signs,
     // `exec --json` never shows usage; the rollout has it after each tool result.
     transcript_signs: Some(parse::rollout_signs),
     transcript: Some(transcript),
     fold: Some(parse::fold),
+    keeps: None,
     // It ignores `continue: false`. A refused tool is a boundary between calls; left alone, the
     // model may go on trying.
-    pause: Pause::AnswerThenInterrupt { event: "PreToolUse", answer: deny },
+    // The model is asked by a refusal too: it reads why, and makes another call or none.
+    pause: Pause::AnswerThenInterrupt { event: "PreToolUse", answer: deny, ask: deny },
     caller: Some("CODEX_THREAD_ID"),
     debris: &[],
 };

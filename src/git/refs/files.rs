@@ -68,15 +68,7 @@ impl Refs for Files<'_> {
     }
 
     fn list(&self, prefix: &str) -> Result<Vec<(String, Oid)>> {
-        let mut found = BTreeMap::new();
-        if let Some(packed) = self.packed()? {
-            for reference in packed.iter_prefixed(prefix.into())? {
-                let reference = reference?;
-                if let Ok(name) = std::str::from_utf8(reference.name.as_bstr()) {
-                    found.insert(name.to_owned(), from_gix(&reference.target()));
-                }
-            }
-        }
+        let mut loose = Vec::new();
         let mut folders = vec![prefix.rfind('/').map_or("", |end| &prefix[..end]).to_owned()];
         while let Some(folder) = folders.pop() {
             let path = self.repo.common_dir.join(&folder);
@@ -99,15 +91,27 @@ impl Refs for Files<'_> {
                 let name = format!("{folder}/{file}");
                 if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                     folders.push(name);
-                } else if name.starts_with(prefix)
-                    && !name.ends_with(".lock")
-                    && let Some(oid) = self.repo.read_ref(&name)?
-                {
-                    found.insert(name, oid);
+                } else if name.starts_with(prefix) && !name.ends_with(".lock") {
+                    loose.push(name);
                 }
             }
         }
-        found.retain(|name, _| name.starts_with(prefix));
+        // After the loose ones: packed in between, a ref would be in neither.
+        let mut found = BTreeMap::new();
+        if let Some(packed) = self.packed()? {
+            for reference in packed.iter_prefixed(prefix.into())? {
+                let reference = reference?;
+                if let Ok(name) = std::str::from_utf8(reference.name.as_bstr()) {
+                    found.insert(name.to_owned(), from_gix(&reference.target()));
+                }
+            }
+        }
+        for name in loose {
+            // Empty, and not packed either: as if it were not there.
+            if let Some(oid) = self.repo.read_ref(&name)? {
+                found.insert(name, oid);
+            }
+        }
         Ok(found.into_iter().collect())
     }
 

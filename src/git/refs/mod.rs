@@ -6,6 +6,7 @@
 
 mod files;
 mod program;
+mod stack;
 
 use super::Repository;
 use super::lock::{Stale, clear_stale};
@@ -13,6 +14,7 @@ use crate::error::Fault;
 use crate::model::names::{Oid, SessionId};
 use anyhow::{Result, bail};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
 
 pub const RELAY: &str = "refs/relay/";
 pub const SESSIONS: &str = "refs/relay/sessions/";
@@ -35,6 +37,16 @@ pub fn snapshot_ref(session: &SessionId, leg: u32) -> String {
 /// What a session that is over leaves: its last tree and, below it, its branch.
 pub fn kept_ref(session: &SessionId) -> String {
     format!("refs/relay/kept/{session}")
+}
+
+/// The commit that `finish` made for the user's branch: written before that branch moves.
+pub fn result_ref(session: &SessionId) -> String {
+    format!("refs/relay/results/{session}")
+}
+
+/// What stood in the user's files when a finish was taken back, and was neither theirs nor ours.
+pub fn undone_ref(session: &SessionId) -> String {
+    format!("refs/relay/undone/{session}")
 }
 
 /// The latest snapshot between hand-overs.
@@ -140,9 +152,9 @@ impl Repository {
     }
 
     /// Clears what dead git programs have left locked in the linked worktree of `git_dir` and on
-    /// its branch (full name), each after the wait; the caller knows that no agent is at work there.
-    /// With one of them in the way the next agent could not commit.
-    pub fn clear_dead_locks(&self, git_dir: &Path, branch: &str) -> Result<()> {
+    /// its branch (full name), each after the wait; the caller knows that no agent is at work there,
+    /// and that none was before `since`. With one of them in the way the next could not commit.
+    pub fn clear_dead_locks(&self, git_dir: &Path, branch: &str, since: i64) -> Result<()> {
         if git_dir == self.common_dir {
             bail!("the locks of the main worktree are the user's");
         }
@@ -152,7 +164,11 @@ impl Repository {
                 clear_stale(&path.with_extension(""))?;
             }
         }
-        if self.reftable { Ok(()) } else { clear_stale(&self.ref_path(branch)) }
+        if self.reftable {
+            let since = UNIX_EPOCH + Duration::from_secs(since.try_into().unwrap_or(0));
+            return Ok(self.clear_dead_stack(git_dir, since)?);
+        }
+        clear_stale(&self.ref_path(branch))
     }
 
     /// The refs in the folder `prefix` whose lock file is there, whether or not they exist.

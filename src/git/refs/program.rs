@@ -8,10 +8,6 @@ use crate::model::names::Oid;
 use anyhow::{Context, Result, bail};
 use gix::bstr::ByteSlice;
 
-/// Git gives up on another's lock after 100 ms by itself.
-const LOCK_PATIENCE: [&str; 4] =
-    ["-c", "core.filesRefLockTimeout=2000", "-c", "reftable.lockTimeout=2000"];
-
 pub(super) struct Program<'repo> {
     pub(super) repo: &'repo Repository,
 }
@@ -20,19 +16,35 @@ impl Refs for Program<'_> {
     fn read(&self, name: &str) -> Result<Option<Value>> {
         let repo = self.repo;
         if name == "HEAD" {
-            let output = repo.git(["symbolic-ref", "--quiet", name]).output()?;
-            if output.code == Some(0) {
-                let target = output.stdout.trim().to_str_lossy().into_owned();
-                return Ok(Some(Value::Symbolic(target)));
+            let call = repo.git(["symbolic-ref", "--quiet", name]);
+            let words = call.words();
+            let output = call.output()?;
+            match output.code {
+                Some(0) => {
+                    let target = output.stdout.trim().to_str_lossy().into_owned();
+                    return Ok(Some(Value::Symbolic(target)));
+                }
+                // Detached.
+                Some(1) => {}
+                _ => return Err(output.failure(&words)),
             }
         }
-        // It resolves symbolic refs on its own.
-        let output = repo.git(["show-ref", "--verify", "--hash", "--quiet", name]).output()?;
-        if output.code == Some(1) {
-            return Ok(None);
+        // It resolves symbolic refs on its own. Only when quiet does its exit code tell a ref that
+        // is not there from one that cannot be read.
+        let show = |how| repo.git(["show-ref", "--verify", how, name]);
+        let mut shown = show("--hash").output()?;
+        if shown.code != Some(0) {
+            match show("--quiet").output()?.code {
+                Some(1) => return Ok(None),
+                // It came to be in between.
+                Some(0) => shown = show("--hash").output()?,
+                _ => {}
+            }
         }
-        let call = repo.git(["show-ref", "--verify", "--hash", name]);
-        let oid = Oid::new(call.run()?.trim().to_str_lossy());
+        if shown.code != Some(0) {
+            return Err(shown.failure(&show("--hash").words()));
+        }
+        let oid = Oid::new(shown.stdout.trim().to_str_lossy());
         Ok(Some(Value::Direct(oid.context("git show-ref named no object id")?)))
     }
 
@@ -52,8 +64,11 @@ impl Refs for Program<'_> {
         let zero = "0".repeat(self.repo.gix.object_hash().len_in_hex());
         let old = expected.map_or(zero.as_str(), Oid::as_str);
         self.update(&["-m", why, name, new.as_str(), old], name, expected)?;
-        if self.repo.durability == Durability::Full && !self.repo.reftable {
-            let path = self.repo.ref_path(name);
+        if self.repo.durability == Durability::Full {
+            let path = match self.repo.reftable {
+                true => self.repo.common_dir.join("reftable/tables.list"),
+                false => self.repo.ref_path(name),
+            };
             sync_folder_of(&path)
                 .with_context(|| format!("cannot flush the folder of `{}`", path.display()))?;
         }
@@ -70,19 +85,21 @@ impl Refs for Program<'_> {
 
 impl Program<'_> {
     fn update(&self, args: &[&str], name: &str, expected: Option<&Oid>) -> Result<()> {
-        let call = self.repo.git(LOCK_PATIENCE).args(["update-ref"]).args(args);
+        let call = self.repo.git(["update-ref"]).args(args);
         let words = call.words();
-        let output = call.output()?;
+        let output = self.repo.write_refs(call)?;
         if output.code == Some(0) {
             return Ok(());
         }
         self.repo.must_stand_at(name, expected)?;
-        let lock = if self.repo.reftable {
-            self.repo.common_dir.join("reftable/tables.list.lock")
+        let locks = if self.repo.reftable {
+            self.repo.stack_locks(&self.repo.git_dir)
         } else {
-            lock_path(&self.repo.ref_path(name))
+            // To delete a ref git locks the packed ones as well.
+            let packed = self.repo.common_dir.join("packed-refs");
+            vec![lock_path(&self.repo.ref_path(name)), lock_path(&packed)]
         };
-        if lock.exists() {
+        if let Some(lock) = locks.iter().find(|lock| lock.exists()) {
             bail!(Fault::refused(format!("`{}` is in the way", lock.display())).hint(format!(
                 "a git command is at work there, or died; if none runs: rm '{}'",
                 lock.display()

@@ -4,8 +4,8 @@
 use super::super::names::{AgentName, ContractId, Digest, Nonce, Oid, SessionId};
 use super::super::quota::Reading;
 use super::super::session::{
-    Breach, BreachReason, ContractRef, Dispatch, DispatchOutcome, LegEnd, Outcome, Process,
-    Session, Snapshot, State, Workplace,
+    Breach, BreachReason, ContractRef, Dispatch, DispatchOutcome, FinishKind, Finishing, LegEnd,
+    Outcome, Process, Session, Snapshot, State, Workplace,
 };
 use super::super::time::Timestamp;
 use super::{Event, step, under_way};
@@ -52,6 +52,7 @@ pub(super) fn specimens() -> Vec<Session> {
             session.dispatch.is_some(),
             under_way(session),
             session.leg_end.is_some(),
+            session.finishing.is_some(),
         )
     };
     let begin = begin();
@@ -75,6 +76,7 @@ pub(super) fn begin() -> Session {
         branch: "relay/specimen".into(),
         base_commit: commit(),
         base_branch: None,
+        port_base: None,
     };
     let id = SessionId::new("specimen").expect("a session's name");
     let mut session = Session::begin(id, "a task".into(), workplace, NOW);
@@ -106,6 +108,8 @@ pub(super) fn events(session: &Session) -> Vec<Event> {
         Event::Contracted(contract(session.leg)),
         Event::Consented { agents: vec![agent()] },
         Event::GuardAccepted { guard: digest() },
+        Event::Finishing(finishing()),
+        Event::FinishUndone,
         Event::Finished { result: String::new() },
         Event::Aborted { result: String::new() },
     ]
@@ -159,6 +163,17 @@ fn snapshot(leg: u32) -> Snapshot {
         staged: Vec::new(),
         not_captured: Vec::new(),
         at: NOW,
+    }
+}
+
+fn finishing() -> Finishing {
+    Finishing {
+        kind: FinishKind::Squash,
+        branch: "refs/heads/specimen".into(),
+        target: commit(),
+        source: commit(),
+        message: String::new(),
+        conflicts: Vec::new(),
     }
 }
 

@@ -7,7 +7,7 @@ use std::process::{Output, Stdio};
 use std::time::{Duration, Instant};
 
 /// Starts them all, then waits for all.
-fn at_once(world: &World, commands: &[Vec<String>]) -> Vec<Output> {
+pub(super) fn at_once(world: &World, commands: &[Vec<String>]) -> Vec<Output> {
     let started: Vec<_> = commands
         .iter()
         .map(|words| {
@@ -18,12 +18,12 @@ fn at_once(world: &World, commands: &[Vec<String>]) -> Vec<Output> {
     started.into_iter().map(|child| child.wait_with_output().unwrap()).collect()
 }
 
-fn words(list: &[&str]) -> Vec<String> {
+pub(super) fn words(list: &[&str]) -> Vec<String> {
     list.iter().map(|word| (*word).to_owned()).collect()
 }
 
 #[track_caller]
-fn all_exit(outputs: &[Output], codes: &[i32]) {
+pub(super) fn all_exit(outputs: &[Output], codes: &[i32]) {
     for output in outputs {
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.code().is_some_and(|code| codes.contains(&code)), "{said}");

@@ -18,6 +18,16 @@ if [ "$how" = record ]; then
 fi
 [ "$count" = "$call" ] || exec '@GIT@' "$@"
 case $how in
+before)
+    : >"$folder/hit"
+    kill -9 "$SHIM_DRIVER"
+    ;;
+beside)
+    : >"$folder/hit"
+    '@GIT@' "$@" &
+    kill -9 "$SHIM_DRIVER"
+    wait
+    ;;
 after)
     : >"$folder/hit"
     '@GIT@' "$@"

@@ -97,6 +97,10 @@ pub(crate) enum Kill {
     /// The git process of this number (children of git count too), on entry to a call; `both`: the
     /// driver, and a git above it, die with it.
     Git { call: usize, at: Point, both: bool },
+    /// The driver, instead of the git of this number.
+    Before(usize),
+    /// The driver, while that git runs.
+    Beside(usize),
     /// The driver, when the git of this number has ended and before it is told.
     After(usize),
     /// The driver first; then git runs, while the next command has begun already.
@@ -156,11 +160,29 @@ impl Points {
         all
     }
 
+    /// Before, beside and after every call of git, git cannot do it, and at every renaming of git's:
+    /// there it holds the lock on what it renames.
+    pub(crate) fn around_git(&self) -> Vec<Kill> {
+        let mut all = Vec::new();
+        for (calls, call) in self.git.iter().zip(1..) {
+            all.extend([Kill::Before(call), Kill::Beside(call), Kill::After(call)]);
+            all.extend([Kill::Orphan(call), Kill::Fails(call)]);
+            for at in calls.iter().copied().filter(|at| at.name.starts_with("rename")) {
+                all.extend([true, false].map(|both| Kill::Git { call, at, both }));
+            }
+        }
+        // One more than was recorded: the run that must end by itself.
+        all.push(Kill::Before(self.git.len() + 1));
+        all
+    }
+
     pub(crate) fn next(kill: Kill) -> Kill {
         match kill {
             Kill::Ours(at) => Kill::Ours(at.next()),
             Kill::Open(n) => Kill::Open(n + 1),
             Kill::Git { call, at, both } => Kill::Git { call, at: at.next(), both },
+            Kill::Before(n) => Kill::Before(n + 1),
+            Kill::Beside(n) => Kill::Beside(n + 1),
             Kill::After(n) => Kill::After(n + 1),
             Kill::Orphan(n) => Kill::Orphan(n + 1),
             Kill::Fails(n) => Kill::Fails(n + 1),
@@ -175,7 +197,11 @@ impl Points {
             Kill::Git { call, at, .. } => {
                 self.git.get(call - 1).is_some_and(|known| known.contains(&at))
             }
-            Kill::After(n) | Kill::Orphan(n) | Kill::Fails(n) => n <= self.git.len(),
+            Kill::Before(n)
+            | Kill::Beside(n)
+            | Kill::After(n)
+            | Kill::Orphan(n)
+            | Kill::Fails(n) => n <= self.git.len(),
         }
     }
 }
@@ -264,6 +290,8 @@ impl Injector {
                 let how = if both { "both" } else { "alone" };
                 self.shimmed(world, &format!("{call} {how} {} {}", at.name, at.nth), arguments)
             }
+            Kill::Before(call) => self.shimmed(world, &format!("{call} before"), arguments),
+            Kill::Beside(call) => self.shimmed(world, &format!("{call} beside"), arguments),
             Kill::After(call) => self.shimmed(world, &format!("{call} after"), arguments),
             Kill::Orphan(call) => self.shimmed(world, &format!("{call} orphan"), arguments),
             Kill::Fails(call) => self.shimmed(world, &format!("{call} fails"), arguments),

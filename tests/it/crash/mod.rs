@@ -2,9 +2,12 @@
 
 mod alive;
 mod crowd;
+mod ends;
 mod inject;
+mod load;
+mod shim;
 
-use super::support::{World, scripted};
+use super::support::{World, knows_reftable, same, scripted};
 use git_relay::host::process;
 use inject::{Hit, Injector, Kill, Points};
 use serde_json::Value;
@@ -17,8 +20,6 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::time::Instant;
 
-/// Fewer points than this, and the loop has lost its way.
-const POINTS_LEAST: usize = 100;
 /// More workers than cores: much of a case is waiting.
 const WORKERS: usize = 6;
 
@@ -117,7 +118,7 @@ fn locks(folder: &Path, found: &mut Vec<PathBuf>) {
 
 /// What holds after every crash of everything, whatever was being done.
 fn holds(world: &World, users_things: &BTreeMap<String, String>) {
-    assert_eq!(&world.users_things(), users_things, "the user's things were touched");
+    same(&world.users_things(), users_things);
     let did = world.run("git", &["fsck", "--strict", "--no-dangling"]).exits(0);
     assert!(!did.stderr.contains("error"), "{}", did.stderr);
     let mut found = Vec::new();
@@ -139,6 +140,13 @@ fn holds(world: &World, users_things: &BTreeMap<String, String>) {
 
 /// The end of a whole relay: one contract, one note, the branch as the agents left it.
 fn relayed(world: &World) {
+    let story = came_to_its_end(world);
+    let of_first: Vec<&str> = story.lines().skip(2).collect();
+    assert_eq!(of_first, ["Add done.txt"]);
+}
+
+/// The same, whatever the first agent could commit. Returns the story of the branch.
+fn came_to_its_end(world: &World) -> String {
     let state = state(world);
     assert_eq!(state["state"], "RUNNING", "{state}");
     assert_eq!(state["leg"], 2, "{state}");
@@ -154,16 +162,20 @@ fn relayed(world: &World) {
     let branch = format!("relay/{session}");
     let story = world.git(&["log", "--format=%s", &format!("main..{branch}")]);
     let snapshot = format!("relay: snapshot of session {session}, leg 1");
-    assert_eq!(story, format!("Finish half.txt\n{snapshot}\nAdd done.txt"));
+    assert!(story.starts_with(&format!("Finish half.txt\n{snapshot}")), "{story}");
     assert_eq!(world.git(&["show", &format!("{branch}:half.txt")]), "whole");
+    assert_eq!(world.git(&["show", &format!("{branch}:done.txt")]), "a");
     let worktree = world.repo.join(".relay/sessions").join(session);
     let status = world.git(&["-C", worktree.to_str().unwrap(), "status", "--porcelain"]);
     assert_eq!(status, "", "the worktree is not what its branch says");
+    story
 }
 
 /// A command that is killed everywhere.
 struct Scene {
     name: &'static str,
+    /// With fewer points than this the loop has lost its way.
+    points_least: usize,
     prepare: fn(&World),
     /// The command, given the session, if there is one before it.
     command: fn(Option<&str>) -> Vec<String>,
@@ -188,17 +200,22 @@ fn resume(world: &World) {
 
 const RUN: Scene = Scene {
     name: "run",
+    points_least: 300,
     prepare: two_agents,
     command: |_| words(&["run", "Write two files"]),
     recover: resume,
     check: |world, before| {
         relayed(world);
-        holds(world, before);
-        let refs = all_refs(world);
-        world.relay(&["resume"]).exits(0);
-        assert_eq!(all_refs(world), refs, "a second resume changed something");
+        at_rest_for_good(world, before);
     },
 };
+
+fn at_rest_for_good(world: &World, before: &BTreeMap<String, String>) {
+    holds(world, before);
+    let refs = all_refs(world);
+    world.relay(&["resume"]).exits(0);
+    assert_eq!(all_refs(world), refs, "a second resume changed something");
+}
 
 #[derive(Default)]
 struct Tally {
@@ -222,19 +239,32 @@ impl Tally {
 impl Scene {
     /// Kills at every point; panics with what did not come out right.
     fn play(&self) {
+        let every = std::env::var("CRASH_EVERY").map_or(1, |every| every.parse().unwrap());
+        self.play_at(Points::all, every);
+    }
+
+    /// Kills at those points of a recorded run that `choose` chooses: at each, or at one in `every`,
+    /// others each day.
+    fn play_at(&self, choose: fn(&Points) -> Vec<Kill>, every: usize) {
         let began = Instant::now();
+        let today = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap().as_secs() / 86_400;
+        let offset = usize::try_from(today).unwrap() % every;
+        let choose = |points: &Points| {
+            choose(points).into_iter().skip(offset).step_by(every).collect::<Vec<_>>()
+        };
         let only = std::env::var("CRASH_ONLY").ok();
         let tally = Mutex::new(Tally::default());
         let points = std::sync::OnceLock::new();
         std::thread::scope(|scope| {
             for _ in 0..WORKERS {
-                scope.spawn(|| self.work(&tally, &points, only.as_deref()));
+                scope.spawn(|| self.work(&tally, &points, &choose, only.as_deref()));
             }
         });
         let tally = tally.into_inner().unwrap();
         let found = tally.found;
         println!(
-            "{}: {} calls seen; points found {found}, tried {}, resumed {}; {} s",
+            "{}: {} calls seen, one in {every} tried from {offset}: points found {found}, tried {}, \
+             resumed {}; {} s",
             self.name,
             points.get().map_or(0, Points::seen),
             tally.tried,
@@ -242,10 +272,16 @@ impl Scene {
             began.elapsed().as_secs()
         );
         assert!(tally.failures.is_empty(), "{}", tally.failures.join("\n----\n"));
-        assert!(found >= POINTS_LEAST || only.is_some(), "only {found} points");
+        assert!(found >= self.points_least / every || only.is_some(), "only {found} points");
     }
 
-    fn work(&self, tally: &Mutex<Tally>, points: &std::sync::OnceLock<Points>, only: Option<&str>) {
+    fn work(
+        &self,
+        tally: &Mutex<Tally>,
+        points: &std::sync::OnceLock<Points>,
+        choose: &(dyn Fn(&Points) -> Vec<Kill> + Sync),
+        only: Option<&str>,
+    ) {
         let world = world();
         (self.prepare)(&world);
         keep(&world);
@@ -257,7 +293,7 @@ impl Scene {
         let points = points.get_or_init(|| {
             let points = injector.record(&world, &command);
             (self.check)(&world, &before);
-            let mut all = points.all();
+            let mut all = choose(&points);
             if let Some(only) = only {
                 all.retain(|kill| format!("{kill:?}").contains(only));
             }

@@ -170,11 +170,17 @@ pub(super) fn agent_table() -> String {
 pub(super) fn config_keys() -> BTreeSet<String> {
     let source = read("src/host/config.rs");
     let mut keys = BTreeSet::new();
-    for name in ["struct OwnFile {", "struct SharedFile {", "pub struct AgentTable {"] {
+    for name in [
+        "struct OwnFile {",
+        "struct SharedFile {",
+        "pub struct AgentTable {",
+        "struct WorktreeTable {",
+    ] {
         let body = source.split(name).nth(1).unwrap().split("\n}").next().unwrap();
         for line in body.lines().map(str::trim).filter(|line| !line.starts_with(['/', '#'])) {
             if let Some((key, _)) = line.trim_start_matches("pub ").split_once(':')
                 && key != "agent"
+                && key != "worktree"
             {
                 keys.insert(key.to_owned());
             }
@@ -185,7 +191,7 @@ pub(super) fn config_keys() -> BTreeSet<String> {
 }
 
 /// Marks children of ours for ourselves; nobody else meets it.
-const INTERNAL: &str = "GIT_RELAY_MAKES";
+const INTERNAL: [&str; 3] = ["GIT_RELAY_MAKES", "GIT_RELAY_TURN", "GIT_RELAY_FINISHES"];
 
 /// Every variable of ours that people or agents may meet.
 pub(super) fn variables() -> BTreeSet<String> {
@@ -197,7 +203,7 @@ pub(super) fn variables() -> BTreeSet<String> {
             }
         }
     });
-    found.remove(INTERNAL);
+    found.retain(|name| !INTERNAL.contains(&name.as_str()));
     assert!(found.len() > 5, "{found:?}");
     found
 }

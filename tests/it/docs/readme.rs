@@ -137,7 +137,7 @@ fn played(world: &World, block: &str) -> String {
 /// Command, member and fields of every `--json`, as the program writes them in this world.
 fn json_table(world: &World) -> String {
     let mut text = "| command | member | fields |\n|---|---|---|\n".to_owned();
-    for words in ["agents", "init", "key", "list", "log", "status", "trust", "verify"] {
+    for words in ["agents", "doctor", "init", "key", "list", "log", "status", "trust", "verify"] {
         let value = world.relay(&[words, "--json"]).exits(0).json();
         let object = value.as_object().unwrap();
         assert_eq!(object["version"], 1);

@@ -48,8 +48,7 @@ fn bench() {
             [(2, "ours, not durable", Durability::None), (3, "ours, durable", Durability::Full)]
         {
             dirty(round * 10 + offset);
-            let mut repo =
-                Repository::open_worktree(sandbox.repo.common_dir(), &sandbox.work).unwrap();
+            let mut repo = open_work(sandbox.repo.common_dir(), &sandbox.work).unwrap();
             repo.set_durability(durability);
             let start = Spent::so_far();
             let taken = repo.take_snapshot(&Caps::default(), "m", TIME, None).unwrap();

@@ -70,19 +70,20 @@ fn the_result_is_merged_without_a_worktree_or_into_a_clean_one() {
     };
     let touched = sandbox.repo.touched_paths(&old, &tree).unwrap();
     assert_eq!(touched, [b"b.txt".to_vec(), b"sub/new.txt".to_vec()]);
-    assert_eq!(sandbox.repo.dirty_paths(&touched).unwrap(), [""; 0]);
+    assert_eq!(sandbox.repo.dirty_paths(&touched).unwrap(), [b""; 0]);
     write(&sandbox.main.join("dir/c.txt"), "dirty elsewhere\n");
     write(&sandbox.main.join("sub"), "in the way\n");
-    assert_eq!(sandbox.repo.dirty_paths(&touched).unwrap(), ["sub"]);
+    assert_eq!(sandbox.repo.dirty_paths(&touched).unwrap(), [b"sub"]);
     fs::remove_file(sandbox.main.join("sub")).unwrap();
     write(&sandbox.main.join("sub/new.txt"), "in the way\n");
-    assert_eq!(sandbox.repo.dirty_paths(&touched).unwrap(), ["sub/new.txt"]);
+    assert_eq!(sandbox.repo.dirty_paths(&touched).unwrap(), [b"sub/new.txt"]);
     fs::remove_dir_all(sandbox.main.join("sub")).unwrap();
 
     let commit =
         sandbox.repo.commit_for_user(&tree, std::slice::from_ref(&old), "result\n").unwrap();
-    sandbox.repo.update_work_tree(&old, &tree).unwrap();
+    git(&sandbox.main, &["switch", "-q", "--detach"]);
     sandbox.repo.swap_ref("refs/heads/main", &commit, Some(&old), "relay: finish").unwrap();
+    git(&sandbox.main, &["switch", "-q", "main"]);
     assert_eq!(git(&sandbox.main, &["status", "--porcelain"]), " M dir/c.txt\n");
     assert_eq!(fs::read_to_string(sandbox.main.join("sub/new.txt")).unwrap(), "from the session\n");
     assert!(git(&sandbox.main, &["reflog", "main"]).contains("relay: finish"));
@@ -94,10 +95,13 @@ fn the_result_is_merged_without_a_worktree_or_into_a_clean_one() {
     write(&sandbox.work.join("b.txt"), "other\n");
     let snapshot = sandbox.hand_over();
     let ours = sandbox.repo.head_commit().unwrap().unwrap();
-    assert_eq!(
-        sandbox.repo.merge(&ours, &snapshot.commit).unwrap(),
-        Merged::Conflicts(vec!["b.txt".into()])
-    );
+    let Merged::Conflicts { paths, tree } = sandbox.repo.merge(&ours, &snapshot.commit).unwrap()
+    else {
+        panic!("must not be clean")
+    };
+    assert_eq!(paths, ["b.txt"]);
+    let left = sandbox.repo.read_tree_file(&tree, "b.txt").unwrap().unwrap();
+    assert!(String::from_utf8(left).unwrap().contains("<<<<<<<"));
 }
 
 #[test]

@@ -73,7 +73,7 @@ fn a_killed_attempt_is_taken_up_and_not_repeated() {
 #[ignore = "a child of `a_kill_at_any_instant_is_rolled_forward`"]
 fn child() {
     let (common, work) = (std::env::var_os("COMMON").unwrap(), std::env::var_os("WORK").unwrap());
-    let mut repo = Repository::open_worktree(Path::new(&common), Path::new(&work)).unwrap();
+    let mut repo = open_work(Path::new(&common), Path::new(&work)).unwrap();
     repo.set_durability(Durability::None);
     roll_forward(&repo);
 }

@@ -9,7 +9,9 @@ mod hand_over;
 mod objects;
 mod places;
 mod refs;
+mod reftable;
 mod snapshot;
+mod wip;
 
 use git_relay::git::{Caps, Durability, Repository, Snapshot};
 use git_relay::model::names::Oid;
@@ -20,6 +22,12 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
+
+/// The worktree at `work`, by what the repository keeps of it, as a driver opens it.
+fn open_work(common: &Path, work: &Path) -> anyhow::Result<Repository> {
+    let git_dir = common.join("worktrees").join(work.file_name().unwrap());
+    Repository::open_pinned(common, &git_dir, work)
+}
 
 /// A repository in a folder of its own, with one commit and one session worktree.
 struct Sandbox {
@@ -105,7 +113,7 @@ impl Sandbox {
         let work = main.join(".relay/sessions/s1");
         let base = repo.head_commit().unwrap().unwrap();
         repo.add_worktree(&work, "relay/s1", &base).unwrap();
-        let mut session = Repository::open_worktree(repo.common_dir(), &work).unwrap();
+        let mut session = open_work(repo.common_dir(), &work).unwrap();
         session.set_durability(Durability::None);
         Self { _folder: folder, main, work, repo, session }
     }

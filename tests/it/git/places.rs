@@ -35,7 +35,7 @@ fn a_worktree_opens_by_its_record_and_not_by_its_own_word() {
         &sandbox.work.join(".git"),
         format!("gitdir: {}\n", elsewhere.path().join(".git").display()),
     );
-    let opened = Repository::open_worktree(sandbox.repo.common_dir(), &sandbox.work).unwrap();
+    let opened = open_work(sandbox.repo.common_dir(), &sandbox.work).unwrap();
     assert_eq!(opened.head_branch().unwrap().as_deref(), Some("refs/heads/relay/s1"));
     assert_eq!(opened.work_tree(), sandbox.session.work_tree());
     assert_eq!(opened.main_work_tree(), sandbox.repo.main_work_tree());
@@ -43,7 +43,7 @@ fn a_worktree_opens_by_its_record_and_not_by_its_own_word() {
         &sandbox.session.git_dir().join("commondir"),
         elsewhere.path().join(".git").as_os_str().as_bytes(),
     );
-    let error = Repository::open_worktree(sandbox.repo.common_dir(), &sandbox.work).err().unwrap();
+    let error = open_work(sandbox.repo.common_dir(), &sandbox.work).err().unwrap();
     assert_eq!(kind_of(&error), Kind::Integrity);
 }
 

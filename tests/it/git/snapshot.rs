@@ -322,7 +322,7 @@ fn clones_that_are_not_whole_will_do() {
         assert_eq!(repo.root_commits(&base).unwrap().is_empty(), name == "shallow");
         let work = clone.join(".relay/sessions/s1");
         repo.add_worktree(&work, "relay/s1", &base).unwrap();
-        let session = Repository::open_worktree(repo.common_dir(), &work).unwrap();
+        let session = open_work(repo.common_dir(), &work).unwrap();
         write(&work.join("a.txt"), "changed\n");
         let snapshot = session.take_snapshot(&Caps::default(), "x", TIME, None).unwrap();
         session.durable().unwrap();

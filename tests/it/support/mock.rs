@@ -19,13 +19,15 @@ pub(crate) struct Mock {
 }
 
 impl Mock {
-    /// Starts one that plays `steps`; its files are `folder/NAME.*`. Usage stays where the knobs
+    /// Starts one that plays `steps` (or a whole script, with what it does at certain words); its files are `folder/NAME.*`. Usage stays where the knobs
     /// put it: nothing is refused unless a test says so.
     pub(crate) fn start(folder: &Path, name: &str, steps: &Value) -> Self {
         fs::create_dir_all(folder).unwrap();
         let script = folder.join(format!("{name}.script.json"));
         let log = folder.join(format!("{name}.requests.jsonl"));
-        fs::write(&script, json!({ "steps": steps }).to_string()).unwrap();
+        // A whole script, or its steps only.
+        let whole = if steps.is_object() { steps.clone() } else { json!({ "steps": steps }) };
+        fs::write(&script, whole.to_string()).unwrap();
         let mut child = Command::new("python3")
             .arg(PROGRAM)
             .args(["--port", "0", "--stdin", "--used", "0.5", "--used-step", "0", "--script"])

@@ -3,6 +3,7 @@
 
 pub(crate) mod mock;
 pub(crate) mod real;
+pub(crate) mod terminal;
 
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -36,7 +37,7 @@ pub(crate) struct Did {
 }
 
 impl Did {
-    fn of(output: &Output) -> Self {
+    pub(crate) fn of(output: &Output) -> Self {
         Self {
             code: output.status.code(),
             stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
@@ -99,13 +100,25 @@ impl World {
         fs::create_dir_all(world.home.join("bin")).unwrap();
         fs::create_dir_all(&world.repo).unwrap();
         std::os::unix::fs::symlink(binary(), world.home.join("bin/git-relay")).unwrap();
-        world.git(&["init", "-q", "-b", "main"]);
-        world.git(&["config", "user.name", "Somebody"]);
-        world.git(&["config", "user.email", "somebody@example.invalid"]);
-        world.write("README.md", "# a project\n");
-        world.git(&["add", "."]);
-        world.git(&["commit", "-q", "-m", "Initial commit"]);
+        world.begin(&[]);
         world
+    }
+
+    /// Makes the repository, with one commit.
+    pub(crate) fn begin(&self, options: &[&str]) {
+        self.git(&[&["init", "-q", "-b", "main"], options].concat());
+        self.git(&["config", "user.name", "Somebody"]);
+        self.git(&["config", "user.email", "somebody@example.invalid"]);
+        self.write("README.md", "# a project\n");
+        self.git(&["add", "."]);
+        self.git(&["commit", "-q", "-m", "Initial commit"]);
+    }
+
+    /// Makes another in place of the repository.
+    pub(crate) fn begin_anew(&self, options: &[&str]) {
+        fs::remove_dir_all(&self.repo).unwrap();
+        fs::create_dir(&self.repo).unwrap();
+        self.begin(options);
     }
 
     /// Writes the user's own configuration.
@@ -223,6 +236,23 @@ impl World {
             }
         }
     }
+}
+
+/// Whether the installed git can keep refs in reftable (from 2.45 on).
+pub(crate) fn knows_reftable() -> bool {
+    let place = tempfile::tempdir().unwrap();
+    let mut init = Command::new("git");
+    init.args(["init", "-q", "--ref-format=reftable"]).arg(place.path());
+    init.output().unwrap().status.success()
+}
+
+/// Panics with what differs.
+#[track_caller]
+pub(crate) fn same(after: &BTreeMap<String, String>, before: &BTreeMap<String, String>) {
+    let gone = before.iter().filter(|(name, value)| after.get(*name) != Some(value));
+    let came = after.iter().filter(|(name, value)| before.get(*name) != Some(value));
+    let differs: Vec<_> = gone.chain(came).map(|(name, _)| name).collect();
+    assert!(differs.is_empty(), "was changed: {differs:#?}");
 }
 
 /// A short digest of bytes, good enough to see a difference.

@@ -83,10 +83,21 @@ impl Stage {
         Self::with_repository_in(None, cast)
     }
 
+    /// With all refs in one table.
+    pub(crate) fn on_reftable(cast: &Cast<'_>) -> Self {
+        Self::with(None, &["--ref-format=reftable"], cast)
+    }
+
     /// With the repository below `place`; everything else is where it always is.
     pub(crate) fn with_repository_in(place: Option<&Path>, cast: &Cast<'_>) -> Self {
+        Self::with(place, &[], cast)
+    }
+
+    /// In a repository made with these options.
+    fn with(place: Option<&Path>, options: &[&str], cast: &Cast<'_>) -> Self {
         let bin = agents_folder();
         let mut world = World::below(&scratch());
+        world.begin_anew(options);
         let moved = place.map(|place| tempfile::tempdir_in(place).unwrap());
         if let Some(folder) = &moved {
             let repo = folder.path().join("repo");
@@ -210,6 +221,12 @@ impl Stage {
         }
     }
 
+    /// No process of any leg is left.
+    #[track_caller]
+    pub(crate) fn nobody_is_left(&self) {
+        nobody_is_left(&self.state());
+    }
+
     pub(crate) fn in_worktree(&self, arguments: &[&str]) -> String {
         let worktree = self.world.worktree();
         let mut words = vec!["-C", worktree.to_str().unwrap()];
@@ -241,6 +258,16 @@ impl Stage {
             assert!(began.elapsed() < Duration::from_secs(150), "waited in vain until {what}");
             std::thread::sleep(Duration::from_millis(50));
         }
+    }
+}
+
+/// No process carries a nonce of this session.
+#[track_caller]
+pub(crate) fn nobody_is_left(state: &Value) {
+    for dispatch in state["dispatches"].as_array().into_iter().flatten() {
+        let nonce = dispatch["nonce"].as_str().unwrap();
+        let left = git_relay::host::process::find_by_variable("GIT_RELAY_LEG", nonce);
+        assert!(left.is_empty(), "{} left {left:?}", dispatch["agent"]);
     }
 }
 
