@@ -5,6 +5,7 @@ mod crowd;
 mod ends;
 mod inject;
 mod load;
+mod power;
 mod shim;
 
 use super::support::{World, knows_reftable, same, scripted};
