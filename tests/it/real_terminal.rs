@@ -37,18 +37,30 @@ mod real {
         terminal.enters(&format!("stty -a >before; {line}; echo code $?; stty -a >after"));
     }
 
-    /// Presses Ctrl-C until the agent is gone, as people do.
-    fn quits(terminal: &Terminal<'_>) {
-        terminal.wait("the agent is left", || {
-            // One Ctrl-C too many is taken for an answer, and the shell has the terminal again.
+    /// Has the agent left in its own way: told so in words, or by Ctrl-C. Told again only where it
+    /// was still busy and did not hear: what comes too late would reach the driver or the shell.
+    #[track_caller]
+    fn leaves(terminal: &Terminal<'_>, tell: impl Fn()) {
+        let gone = || {
             let screen = terminal.screen();
-            let gone = ["was left", "code 0", "code 1"].iter().any(|word| screen.contains(word));
-            if !gone {
-                terminal.press(&["C-c"]);
-                std::thread::sleep(std::time::Duration::from_millis(1500));
+            ["was left", "code 0", "code 1"].iter().any(|word| screen.contains(word))
+        };
+        terminal.wait("the agent is left", || {
+            tell();
+            let told = std::time::Instant::now();
+            while !gone() && told.elapsed().as_secs() < 8 {
+                std::thread::sleep(std::time::Duration::from_millis(50));
             }
-            gone
+            gone()
         });
+    }
+
+    fn claude_leaves(terminal: &Terminal<'_>) {
+        leaves(terminal, || terminal.enters("/exit"));
+    }
+
+    fn codex_leaves(terminal: &Terminal<'_>) {
+        leaves(terminal, || terminal.press(&["C-c"]));
     }
 
     #[track_caller]
@@ -103,8 +115,7 @@ mod real {
         terminal.agrees_until("claude takes over");
         terminal.press(&["Enter"]);
         terminal.until("Claude is back.");
-        terminal.enters("/exit");
-        terminal.until("was left");
+        claude_leaves(&terminal);
         terminal.press(&["Enter"]);
         terminal.until("code");
         left_as_it_was(&stage, &terminal);
@@ -153,7 +164,7 @@ mod real {
         terminal.press(&["Enter"]);
         terminal.until("Claude waits for you.");
         drop(asked);
-        quits(&terminal);
+        claude_leaves(&terminal);
         terminal.enters("l");
         left_as_it_was(&stage, &terminal);
         let ends = stage.after("snapshotted");
@@ -182,7 +193,7 @@ mod real {
         assert_eq!(stage.claude.refused(), 0);
         terminal.press(&["Enter"]);
         terminal.until("Codex waits for you.");
-        quits(&terminal);
+        codex_leaves(&terminal);
         terminal.enters("l");
         left_as_it_was(&stage, &terminal);
     }
@@ -252,8 +263,7 @@ mod real {
         // Codex lives on and has the terminal again: what is pressed reaches it, not the driver.
         terminal.wait("its driver is back", || git_relay::host::lock::is_held(&lock));
         std::thread::sleep(std::time::Duration::from_secs(2));
-        terminal.press(&["C-c"]);
-        terminal.until("was left");
+        codex_leaves(&terminal);
         terminal.enters("l");
         left_as_it_was(&stage, &terminal);
     }
