@@ -22,6 +22,7 @@ pub mod refs;
 pub mod run;
 mod scratch;
 pub mod snapshot;
+mod sound;
 mod submodules;
 mod survey;
 mod survey_by_git;

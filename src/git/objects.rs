@@ -110,7 +110,7 @@ impl Repository {
     /// An object whose content has the name it was asked for by. Git and gix look for that only
     /// when they check a whole repository, and an agent can write to the objects folder: what a
     /// signature vouches for by name alone must be held against the name.
-    fn intact(&self, id: gix::ObjectId) -> Result<gix::Object<'_>> {
+    pub(super) fn intact(&self, id: gix::ObjectId) -> Result<gix::Object<'_>> {
         let object = self.gix.find_object(id)?;
         if gix::objs::compute_hash(id.kind(), object.kind, &object.data)? != id {
             bail!(

@@ -195,6 +195,7 @@ impl Driver<'_> {
         };
         let started = process::identify(child.id());
         self.child = Some(child);
+        self.is_sound = true;
         match started {
             Some(process) => {
                 self.step(&Event::Launched { process }, None)?;

@@ -173,7 +173,8 @@ impl Driver<'_> {
     /// [`Driver::compare_guard`], in a worktree that is there.
     pub(super) fn check_guard(&mut self) -> Result<()> {
         self.mend_worktree()?;
-        self.compare_guard()
+        self.compare_guard()?;
+        self.mend_torn()
     }
 
     /// Compares the git configuration with what it was when the agent was started; called before

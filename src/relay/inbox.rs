@@ -159,7 +159,7 @@ impl Driver<'_> {
             _ => None,
         });
         if let Some(safe_point) = commits.next_back()
-            && self.hub.repo.has_object(&safe_point.commit)
+            && self.hub.repo.read_commit(&safe_point.commit).is_ok()
         {
             let observed = Event::Observed { readings: Vec::new(), safe_point: Some(safe_point) };
             self.step(&observed, None)?;

@@ -4,12 +4,13 @@
 
 use super::Driver;
 use crate::git::{Repository, branch_ref, wip_ref};
-use crate::host::{files, process};
+use crate::host::{clock, files, process};
+use crate::model::fsm::Event;
 use crate::model::names::Oid;
-use crate::model::session::NotCaptured;
+use crate::model::session::{NotCaptured, SafePoint};
 use crate::model::time::Timestamp;
 use crate::store::short;
-use anyhow::Result;
+use anyhow::{Context, Result};
 use std::path::PathBuf;
 
 /// Says that a worktree is being laid out again, and how: a driver may be killed at it.
@@ -60,32 +61,79 @@ impl Driver<'_> {
         files::remove(&marker)
     }
 
-    /// The branch's tip; a branch that is gone too begins again where it is known to have been.
+    /// After a drive that did not see its agent's end: the machine itself may have stopped, and what
+    /// the agent's git had not flushed is torn. Its files are as they are; branch and index are set
+    /// right, so that the snapshot takes everything in and the next agent's git works.
+    pub(super) fn mend_torn(&mut self) -> Result<()> {
+        let process = self.session().dispatch.as_ref().and_then(|dispatch| dispatch.process);
+        if self.is_sound || process.is_none_or(process::is_alive) {
+            return Ok(());
+        }
+        let repo = self.worktree_repo()?;
+        let cleared = repo.clear_empty_objects()?;
+        if cleared > 0 {
+            self.lose("objects of the repository", format!(
+                "{cleared} were empty files and were taken away: the machine stopped before git had \
+                 flushed them"
+            ));
+        }
+        let tip = self.branch_again(&repo)?;
+        let session = self.session();
+        let base = &session.workplace.base_commit;
+        let safe_point = session.safe_point.as_ref();
+        if safe_point.is_some_and(|safe_point| !repo.is_whole(&safe_point.commit, base)) {
+            let safe_point = Some(SafePoint { commit: tip, at: clock::now() });
+            self.step(&Event::Observed { readings: Vec::new(), safe_point }, None)?;
+        }
+        if repo.set_index_right()? {
+            self.lose(
+                "the index of the session worktree",
+                "it was torn and is made anew: what was \
+                staged no longer is"
+                    .to_owned(),
+            );
+        }
+        self.is_sound = true;
+        Ok(())
+    }
+
+    /// The branch's tip. One that is gone, or leads to what cannot be read, is set to where it
+    /// stood last that is whole.
     fn branch_again(&mut self, repo: &Repository) -> Result<Oid> {
         let session = self.session();
         let name = branch_ref(&session.workplace.branch);
-        if let Some(tip) = repo.read_ref(&name)? {
-            return Ok(tip);
-        }
-        let wip = match repo.read_ref(&wip_ref(&session.session_id))? {
-            Some(wip) => repo.read_commit(&wip)?.parents.first().cloned(),
-            None => None,
-        };
+        let base = session.workplace.base_commit.clone();
         let snapshot = session.snapshot.as_ref().filter(|snapshot| snapshot.on_branch);
         let snapshot = snapshot.map(|snapshot| snapshot.commit.clone());
-        let known = match (wip, snapshot) {
-            (Some(wip), Some(snapshot)) if repo.is_ancestor(&snapshot, &wip)? => wip,
-            (wip, snapshot) => {
-                snapshot.or(wip).unwrap_or_else(|| session.workplace.base_commit.clone())
-            }
+        let wip = repo.read_ref(&wip_ref(&session.session_id))?;
+        // What the wip snapshot stands on was the branch's tip then.
+        let wip = match wip.map(|wip| repo.read_commit(&wip)).transpose() {
+            Ok(wip) => wip.and_then(|wip| wip.parents.first().cloned()),
+            Err(_) => None,
         };
-        repo.swap_own_ref(&name, &known, None, "relay: it was gone")?;
-        let branch = session.workplace.branch.clone();
-        self.notice(format!(
-            "the branch '{branch}' was gone: it begins again at {}",
-            short(&known)
-        ));
-        Ok(known)
+        let tip = repo.read_ref(&name)?;
+        let known = snapshot.clone().unwrap_or_else(|| base.clone());
+        if let Some(tip) = tip.as_ref().filter(|tip| **tip == known || repo.is_whole(tip, &known)) {
+            return Ok(tip.clone());
+        }
+        let stood =
+            repo.stood_at(&name).into_iter().chain(newer(repo, snapshot, wip)).chain([base]);
+        let to = stood.into_iter().find(|commit| repo.is_whole(commit, &known));
+        let to = to.context("the commit that the session began at")?;
+        repo.set_right(&name, &to)?;
+        let why = match tip {
+            Some(tip) => format!("its commit {} cannot be read", short(&tip)),
+            None => "it was gone".to_owned(),
+        };
+        let branch = format!("the branch '{}'", self.session().workplace.branch);
+        self.lose(&branch, format!("{why}: it begins again at {}", short(&to)));
+        Ok(to)
+    }
+
+    /// Says what is lost, here and in the next contract.
+    fn lose(&mut self, what: &str, why: String) {
+        self.notice(format!("{what}: {why}"));
+        self.lost.push(NotCaptured { what: what.to_owned(), why });
     }
 
     /// The saved tree that goes beyond `tip`, if there is one.
@@ -126,4 +174,14 @@ impl Driver<'_> {
         self.lost.push(NotCaptured { what: "the session worktree".to_owned(), why });
         Ok(())
     }
+}
+
+/// Two known tips of the branch, the newer first.
+fn newer(repo: &Repository, snapshot: Option<Oid>, wip: Option<Oid>) -> Vec<Oid> {
+    let goes_on = match (&snapshot, &wip) {
+        (Some(snapshot), Some(wip)) => repo.is_ancestor(snapshot, wip).unwrap_or(false),
+        _ => false,
+    };
+    let both = if goes_on { [wip, snapshot] } else { [snapshot, wip] };
+    both.into_iter().flatten().collect()
 }

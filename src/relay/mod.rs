@@ -169,6 +169,8 @@ pub struct Driver<'a> {
     wip: wip::Wip,
     /// What of the session's was lost in this drive: for the next contract.
     lost: Vec<NotCaptured>,
+    /// Branch and index were looked at, or have been in the hands of an agent of this drive only.
+    is_sound: bool,
     /// Until when a hand-over is put off for want of a receiver.
     put_off_until: Option<Instant>,
     /// Set by SIGINT, SIGTERM and SIGHUP: the user wants the agent ended.
@@ -250,6 +252,7 @@ impl<'a> Driver<'a> {
             circle: circle::Circle::default(),
             wip: wip::Wip::default(),
             lost: Vec::new(),
+            is_sound: false,
             put_off_until: None,
             interrupted,
             hung_up,

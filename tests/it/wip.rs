@@ -147,3 +147,48 @@ fn secrets_that_are_refused_get_into_no_ref() {
         panic!("the planted token is none of ours:\n{}", did.stderr);
     }
 }
+
+/// What a power cut leaves of an agent's git, which flushes nothing; `$O` empties the loose object
+/// that a revision names.
+const TORN: [(&str, &str, &str); 6] = [
+    ("the branch's ref", ": >.git/refs/heads/relay/$S", "it was gone: it begins again at"),
+    ("the last commit", "O relay/$S", "cannot be read: it begins again at"),
+    ("a tree of the last commit", "O relay/$S:", "cannot be read: it begins again at"),
+    (
+        "half of a committed file",
+        "F=$(P relay/$S:committed.txt); chmod u+w $F; truncate -s 9 $F",
+        "cannot be read: it begins again at",
+    ),
+    ("the index", ": >.git/worktrees/$S/index", "it was torn and is made anew"),
+    (
+        "what was staged",
+        "git -C .relay/sessions/$S add half.txt; O $(git -C .relay/sessions/$S rev-parse :half.txt)",
+        "it was torn and is made anew",
+    ),
+];
+
+#[test]
+fn what_a_power_cut_tore_is_set_right_and_no_file_is_lost() {
+    for (what, tear, said) in TORN {
+        let world = world(3600, WORKS);
+        world.run("git", &["config", "core.logAllRefUpdates", "true"]).exits(0);
+        world.relay(&["run", "A task"]).exits(1);
+        let session = world.session();
+        let script = format!(
+            "S={session}; P() {{ git rev-parse $1 | sed 's,^..,.git/objects/&/,'; }}; \
+             O() {{ F=$(P $1); chmod u+w $F; : >$F; }}; {tear}"
+        );
+        world.run("sh", &["-c", &script]).exits(0);
+        let did = world.relay(&["handoff", "--to", "second"]).exits(0);
+        assert!(did.stderr.contains(said), "{what}:\n{}", did.stderr);
+        assert_eq!(read(&world, "found/half.txt"), "half\n", "{what}");
+        assert_eq!(read(&world, "found/committed.txt"), "a\nb\n", "{what}");
+        assert!(!world.home.join("found/README.md").exists(), "{what}");
+        assert_eq!(read(&world, "status"), "", "{what}");
+        assert!(read(&world, "got.md").contains(said), "{what}: the next agent is told");
+        world.git(&["rev-list", "--objects", &format!("relay/{session}")]);
+        let tree = world.git(&["show", &format!("relay/{session}:committed.txt")]);
+        assert_eq!(tree, "a\nb", "{what}");
+        world.relay(&["verify"]).exits(0);
+    }
+}
