@@ -3,6 +3,7 @@
 use super::{open_hub, terminal};
 use crate::cli::Handoff;
 use crate::error::{Fault, Kind, kind_of};
+use crate::host::stand_by::stand_by;
 use crate::host::{clock, lock, process};
 use crate::model::canon;
 use crate::model::fsm::Event;
@@ -31,6 +32,12 @@ pub(super) fn run(args: &Handoff) -> Result<u8> {
         && ask::own_leg().is_some()
     {
         return ask_and_leave(&inbox, args, to, ask::own_leg(), None);
+    }
+    if !args.dry_run
+        && !args.no_launch
+        && let Some(code) = stand_by()?
+    {
+        return Ok(code);
     }
     let hub = open_hub()?;
     let session = ask::open_session(&hub, args.session.as_deref())?;

@@ -28,10 +28,6 @@ pub fn run(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
     if source == "foreground" {
         return foreground(&arguments.collect::<Vec<_>>());
     }
-    if source == "guard" {
-        _ = terminal::guard();
-        return ExitCode::SUCCESS;
-    }
     let event = arguments.next().and_then(|word| word.into_string().ok()).unwrap_or_default();
     let is_git = source == "git";
     // The dispatcher of an agent's git runs the user's hook, our block in it, and then notes the

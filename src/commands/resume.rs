@@ -4,6 +4,7 @@ use super::run::tell_json;
 use super::{open_hub, terminal};
 use crate::cli::Resume;
 use crate::host::config;
+use crate::host::stand_by::stand_by;
 use crate::model::fsm::Event;
 use crate::model::inbox::Says;
 use crate::model::session::DeclaredKind;
@@ -12,6 +13,9 @@ use crate::ui::terminal::Teller;
 use anyhow::Result;
 
 pub(super) fn run(args: &Resume) -> Result<u8> {
+    if let Some(code) = stand_by()? {
+        return Ok(code);
+    }
     let hub = open_hub()?;
     let id = ask::session_meant(&hub, args.session.as_deref())?;
     let agents = config::names(args.agents.clone())?;

@@ -5,6 +5,7 @@ use crate::agents::Seat;
 use crate::cli::Start;
 use crate::error::Fault;
 use crate::host::config;
+use crate::host::stand_by::stand_by;
 use crate::host::terminal as tty;
 use crate::model::names::AgentName;
 use crate::model::session::PermissionLevel;
@@ -19,6 +20,9 @@ pub(super) fn run(args: &Start) -> Result<u8> {
         return Err(Fault::refused("this is no terminal, and the agents are to work in one")
             .hint("git relay run 'the task'")
             .into());
+    }
+    if let Some(code) = stand_by()? {
+        return Ok(code);
     }
     let hub = open_hub()?;
     if hub.repo.head_commit()?.is_none() {

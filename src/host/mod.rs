@@ -9,5 +9,6 @@ pub mod files;
 pub mod lock;
 pub mod process;
 pub mod random;
+pub mod stand_by;
 pub mod tail;
 pub mod terminal;

@@ -8,7 +8,6 @@ use anyhow::{Context, Result};
 use rustix::process::{Pid, Signal};
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -75,16 +74,11 @@ pub fn become_program(argv: &[OsString]) -> anyhow::Error {
     }
 }
 
-/// Starts this program again with `words`, in a process group of its own, between two pipes; gives
-/// it back once it has said that it is ready.
-pub fn spawn_beside(words: &[&str]) -> Result<Child> {
+/// Starts this very command again, in the same process group, with one variable more.
+pub fn start_again(variable: &str, value: &str) -> Result<Child> {
     let mut command = Command::new(super::env::program()?);
-    command.args(words).process_group(0);
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
-    let mut child = command.spawn()?;
-    let mut ready = [0];
-    child.stdout.take().context("its output is a pipe")?.read_exact(&mut ready)?;
-    Ok(child)
+    command.args(std::env::args_os().skip(1)).env(variable, value);
+    command.spawn().context("cannot start this program again")
 }
 
 /// The fields of `/proc/<pid>/stat` from the third (state) on.

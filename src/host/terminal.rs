@@ -4,20 +4,19 @@
 //! size reach it and not us, and what stops it (Ctrl-Z) stops us too, so that the shell gets its
 //! terminal back. Whatever it leaves behind, killed or not, is put right here.
 
-use super::process;
+use super::{process, stand_by};
 use crate::model::session::Process;
 use anyhow::Result;
 use nix::sys::signal::{SigSet, Signal as Blocked};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, getpgid, getpgrp, kill_process_group};
+use rustix::process::{Pid, Signal, getpgid, getpgrp, getpid, kill_process, kill_process_group};
 use rustix::termios::{
     InputModes, LocalModes, OptionalActions, OutputModes, Termios, isatty, tcgetattr, tcgetpgrp,
     tcsetattr, tcsetpgrp,
 };
 use std::fs::{File, OpenOptions};
-use std::io::{Read, Write};
-use std::process::Child;
+use std::io::Write;
 use std::time::Duration;
 
 /// Takes back what full-screen programs switch on: alternate screen, hidden cursor, its shape,
@@ -42,8 +41,8 @@ pub struct Terminal {
     ours: Pid,
     settings: Termios,
     lent: Option<Lent>,
-    /// Puts the terminal right should we be killed; see [`guard`].
-    guard: Option<Child>,
+    /// Who puts the terminal right should we be killed.
+    beside: Option<u32>,
 }
 
 /// To whom it is lent, and how they had set it when they were stopped.
@@ -67,8 +66,7 @@ impl Terminal {
             return Ok(None);
         }
         let settings = sane(tcgetattr(&tty)?);
-        let guard = Some(process::spawn_beside(&["hook", "guard"])?);
-        Ok(Some(Self { tty, ours, settings, lent: None, guard }))
+        Ok(Some(Self { tty, ours, settings, lent: None, beside: stand_by::who() }))
     }
 
     /// Whether `process` lives in this very terminal, so that it can be lent to it.
@@ -98,12 +96,17 @@ impl Terminal {
     /// To be called again and again while it is lent: stops us with the borrower (Ctrl-Z), and
     /// gives it the terminal again when the shell has given it to us.
     pub fn tend(&mut self) {
+        if self.is_orphaned() {
+            // The shell has been told that its job is dead: as if the line had hung up.
+            _ = kill_process(getpid(), Signal::HUP);
+            return;
+        }
         let Some(lent) = &mut self.lent else { return };
         let stopped = !lent.parked && process::is_stopped(lent.process);
         if stopped && !shell_has(&self.tty, self.ours) {
             lent.parked = true;
             lent.settings = tcgetattr(&self.tty).ok();
-            self.regain(OptionalActions::Drain, true);
+            self.regain(OptionalActions::Drain);
             // The whole job, as the shell sees it: git is our parent. Without job control nothing
             // stops, and the borrower goes on at once.
             _ = kill_process_group(self.ours, Signal::TSTP);
@@ -118,16 +121,26 @@ impl Terminal {
     pub fn take_back(&mut self) -> bool {
         let was_lent = self.lent.take().is_some();
         // Sent to the background by the shell: the terminal is not ours to touch.
-        if was_lent && !shell_has(&self.tty, self.ours) {
-            self.regain(OptionalActions::Flush, true);
+        if was_lent && !self.is_orphaned() && !shell_has(&self.tty, self.ours) {
+            self.regain(OptionalActions::Flush);
         }
         was_lent
     }
 
-    fn regain(&mut self, how: OptionalActions, take: bool) {
-        if take {
-            _ = tcsetpgrp(&self.tty, self.ours);
+    /// Whether who stood by us was killed: the shell has taken the terminal back.
+    fn is_orphaned(&self) -> bool {
+        self.beside.is_some() && stand_by::who() != self.beside
+    }
+
+    /// Puts it right for a driver that was killed.
+    pub fn restore(&mut self) {
+        if !shell_has(&self.tty, self.ours) {
+            self.regain(OptionalActions::Drain);
         }
+    }
+
+    fn regain(&mut self, how: OptionalActions) {
+        _ = tcsetpgrp(&self.tty, self.ours);
         // The screen first: a program's own settings would turn a newline into something else.
         let written = self.tty.write_all(RESTORE.as_bytes()).and_then(|()| self.tty.flush());
         // EIO after a hang-up: nobody is left to see it.
@@ -140,55 +153,32 @@ impl Drop for Terminal {
     /// An error on the way out leaves nobody a raw terminal.
     fn drop(&mut self) {
         self.take_back();
-        if let Some(mut guard) = self.guard.take() {
-            // A byte says that nothing is left to do.
-            _ = guard.stdin.take().map(|mut pipe| pipe.write_all(b"."));
-            _ = guard.wait();
-        }
     }
-}
-
-/// Beside a driver: waits for its end, and puts the terminal right if it was killed. It must know
-/// before the agent starts how the terminal is set, so it says when it does. The shell is told
-/// that git's child was killed, takes the terminal back, and keeps it as it finds it.
-pub fn guard() -> Result<()> {
-    block_ttou()?;
-    let tty = OpenOptions::new().read(true).write(true).open("/dev/tty")?;
-    let driver = std::os::unix::process::parent_id();
-    let driver = i32::try_from(driver).ok().and_then(Pid::from_raw);
-    let ours = getpgid(driver)?;
-    let settings = sane(tcgetattr(&tty)?);
-    std::io::stdout().write_all(b".")?;
-    std::io::stdout().flush()?;
-    if std::io::stdin().read(&mut [0])? > 0 {
-        return Ok(());
-    }
-    // At once: the shell is waking up too, and keeps the settings that it finds.
-    _ = tcsetattr(&tty, OptionalActions::Now, &settings);
-    let mut left = Terminal { tty, ours, settings, lent: None, guard: None };
-    // Without job control nobody else takes it from the agent.
-    left.regain(OptionalActions::Drain, !shell_has(&left.tty, ours));
-    Ok(())
 }
 
 /// Once the terminal is somebody else's, taking it back would stop us. Programs that we start
-/// begin with no signal blocked: the standard library sees to that.
+/// inherit this; see [`wait_for_it`].
 fn block_ttou() -> Result<()> {
-    let mut blocked = SigSet::empty();
-    blocked.add(Blocked::SIGTTOU);
-    Ok(blocked.thread_block()?)
+    Ok(ttou().thread_block()?)
+}
+
+fn ttou() -> SigSet {
+    let mut signals = SigSet::empty();
+    signals.add(Blocked::SIGTTOU);
+    signals
 }
 
 /// Whether one of our ancestors, a shell, has the terminal for itself: we are in its background.
 fn shell_has(tty: &File, ours: Pid) -> bool {
     let Ok(foreground) = tcgetpgrp(tty) else { return false };
-    let mut ancestor = process::parent(std::process::id());
-    while let Some(pid) = ancestor.filter(|_| foreground != ours) {
+    let mut descendant = std::process::id();
+    // The first process of all is no shell, and may be of a group that cannot be named from here.
+    while let Some(pid) = process::parent(descendant).filter(|pid| *pid > 1 && foreground != ours) {
         let pid_of = i32::try_from(pid).ok().and_then(Pid::from_raw);
         if pid_of.and_then(|pid| getpgid(Some(pid)).ok()) == Some(foreground) {
             return true;
         }
-        ancestor = process::parent(pid).filter(|parent| *parent > 1);
+        descendant = pid;
     }
     false
 }
@@ -209,7 +199,8 @@ fn sane(mut settings: Termios) -> Termios {
     settings
 }
 
-/// Waits until this process' own group has the terminal, five seconds at most.
+/// Waits until this process' own group has the terminal, five seconds at most; whatever takes its
+/// place then begins with no signal blocked.
 ///
 /// # Errors
 /// There is no terminal, or it did not come.
@@ -217,7 +208,7 @@ pub fn wait_for_it() -> Result<()> {
     let tty = File::open("/dev/tty")?;
     for _ in 0..5000 {
         if tcgetpgrp(&tty)? == getpgrp() {
-            return Ok(());
+            return Ok(ttou().thread_unblock()?);
         }
         std::thread::sleep(std::time::Duration::from_millis(1));
     }

@@ -138,8 +138,7 @@ impl Driver<'_> {
     fn launch(&mut self, seat: &Seat, nonce: &Nonce, prompt_file: &std::path::Path) -> Result<()> {
         let hub = self.hub;
         let folder = hub.folder(&self.session().session_id);
-        let worktree = self.worktree();
-        let git_dir = self.git_dir();
+        let (worktree, git_dir) = (self.worktree(), self.git_dir());
         let program = seat.program().ok_or_else(|| {
             Fault::environment(format!("'{}' is not installed", seat.name)).hint("git relay agents")
         })?;

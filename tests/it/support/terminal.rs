@@ -104,6 +104,13 @@ impl<'a> Terminal<'a> {
         String::from_utf8_lossy(&output.stdout).trim().to_owned()
     }
 
+    /// How its line is set, as stty says it.
+    pub(crate) fn settings(&self) -> String {
+        let output = self.tmux(&["display-message", "-p", "#{pane_tty}"]).output().unwrap();
+        let line = String::from_utf8(output.stdout).unwrap();
+        self.world.run("stty", &["-a", "-F", line.trim()]).stdout
+    }
+
     /// The line hangs up.
     pub(crate) fn hangs_up(&self) {
         _ = self.tmux(&["kill-server"]).status();
