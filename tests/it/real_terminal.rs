@@ -228,7 +228,9 @@ mod real {
         terminal.until("codex takes over");
         terminal.press(&["Enter"]);
         terminal.until("Missing environment variable");
-        terminal.hangs_up();
+        codex_leaves(&terminal);
+        terminal.enters("l");
+        left_as_it_was(&stage, &terminal);
     }
 
     #[test]

@@ -362,6 +362,9 @@ impl Injector {
 
     /// Nothing is read from pipes: orphans would hold them open.
     fn start(&self, world: &World, mut command: Command) -> ExitStatus {
+        if command.get_args().any(|word| word == "start") {
+            command = seated(world, &command);
+        }
         let bin = self.folder.path().join("bin");
         let path = std::env::var("PATH").unwrap_or_default();
         let path = format!("{}:{}:{path}", bin.display(), world.home.join("bin").display());
@@ -373,6 +376,23 @@ impl Injector {
     fn log(&self) -> Vec<(Point, String)> {
         points(&fs::read_to_string(self.folder.path().join("log")).unwrap_or_default())
     }
+}
+
+/// The command in a terminal of its own, at which somebody presses Enter all the time. Nobody
+/// stands by it: the driver itself is to be traced.
+pub(crate) fn seated(world: &World, command: &Command) -> Command {
+    let words = std::iter::once(command.get_program()).chain(command.get_args());
+    let words: Vec<String> =
+        words.map(|word| format!("'{}'", word.to_str().unwrap().replace('\'', "'\\''"))).collect();
+    let line = format!("GIT_RELAY_STANDS_BY=$$ exec {}", words.join(" "));
+    let mut seated = world.command("sh");
+    seated.args([
+        "-c",
+        "while sleep 0.1; do echo; done 2>/dev/null | exec script -qefc \"$1\" /dev/null",
+        "sh",
+        &line,
+    ]);
+    seated
 }
 
 /// strace ends as what it traced did.

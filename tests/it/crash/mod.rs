@@ -7,6 +7,7 @@ mod inject;
 mod load;
 mod power;
 mod shim;
+mod start;
 
 use super::support::{World, knows_reftable, same, scripted};
 use git_relay::host::process;
