@@ -43,7 +43,7 @@ pub(super) fn run(args: &Finish) -> Result<u8> {
         return Ok(0);
     }
     let finished = match args.go_on {
-        true => driver.finish_continue(args.message.as_deref())?,
+        true => driver.finish_continue(&order)?,
         false => driver.finish(&order)?,
     };
     tell(&id, &finished, args.json)?;

@@ -2,10 +2,10 @@
 
 use super::merge::FINISH_VARIABLE;
 use super::undo::must_be_unlocked;
-use super::{Came, Finished, listed, short_name};
+use super::{Came, Finished, Order, listed, short_name};
 use crate::error::Fault;
 use crate::host::process;
-use crate::model::session::{FinishKind, Finishing, Session};
+use crate::model::session::{FinishKind, Finishing, Session, State};
 use crate::relay::Driver;
 use anyhow::Result;
 use std::time::{Duration, Instant};
@@ -42,7 +42,10 @@ impl Driver<'_> {
     }
 
     /// The user has resolved the conflicts: commits what they have staged.
-    pub fn finish_continue(&mut self, message: Option<&str>) -> Result<Finished> {
+    pub fn finish_continue(&mut self, order: &Order) -> Result<Finished> {
+        if self.is_over_untidied(State::Completed)? {
+            return self.finish_after_the_step(order);
+        }
         let finishing = self.must_be_finishing()?;
         self.check_guard()?;
         self.check_hooks()?;
@@ -74,6 +77,7 @@ impl Driver<'_> {
         if finishing.kind == FinishKind::Merge {
             repo.must_be_merging(&finishing.source)?;
         }
+        let message = order.message.as_deref();
         let message = message.map_or(finishing.message.clone(), |text| self.message(Some(text)));
         let message = self.message_file(&message)?;
         let code = self.ask_git_to_commit(&repo, &message)?;

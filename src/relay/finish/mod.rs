@@ -156,7 +156,7 @@ impl Driver<'_> {
 
     /// For a session that is over, whose last command was killed (or refused to look at the tree)
     /// before it had tidied away.
-    fn finish_after_the_step(&mut self, order: &Order) -> Result<Finished> {
+    pub(super) fn finish_after_the_step(&mut self, order: &Order) -> Result<Finished> {
         self.tidy_again()?;
         let id = &self.session().session_id;
         let own = branch_ref(&self.session().workplace.branch);

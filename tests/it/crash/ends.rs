@@ -1,5 +1,6 @@
 //! A session's two ends, and a repository's beginning, killed everywhere.
 
+use super::inject::Points;
 use super::{Scene, all_refs, holds, sessions, state, two_agents, words};
 use crate::it::support::{World, same, scripted};
 use std::fs;
@@ -136,6 +137,44 @@ const FINISH_TAKEN_BACK: Scene = Scene {
     },
 };
 
+/// The merge was left with conflicts, and a person has resolved them.
+fn resolved(world: &World) {
+    (FINISH_TAKEN_BACK.prepare)(world);
+    world.write("half.txt", "both\n");
+    world.git(&["add", "half.txt"]);
+}
+
+const GO_ON: [&str; 3] = ["finish", "SESSION", "--continue"];
+const FINISH_GONE_ON_WITH: Scene = Scene {
+    name: "finish --continue",
+    points_least: 50,
+    prepare: resolved,
+    command: |session| of_session(&GO_ON, session),
+    recover: |world| again(world, &GO_ON),
+    check: |world, _| {
+        over(world, "COMPLETED");
+        let story = world.git(&["log", "--first-parent", "--format=%s", "main"]);
+        assert_eq!(story, "Write two files\nMine\nInitial commit", "one result");
+        assert_eq!(world.git(&["show", "main:half.txt"]), "both");
+    },
+};
+
+const KEEP: [&str; 3] = ["finish", "SESSION", "--keep"];
+const FINISH_KEPT: Scene = Scene {
+    name: "finish --keep",
+    points_least: 30,
+    prepare: at_rest,
+    command: |session| of_session(&KEEP, session),
+    recover: |world| again(world, &KEEP),
+    check: |world, before| {
+        let state = state(world);
+        assert_eq!(state["state"], "COMPLETED", "{state}");
+        let branch = format!("relay/{}", sessions(world)[0]);
+        assert_eq!(world.git(&["show", &format!("{branch}:half.txt")]), "whole");
+        holds(world, before);
+    },
+};
+
 const END: [&str; 2] = ["abort", "SESSION"];
 const ABORT: Scene = Scene {
     name: "abort",
@@ -191,6 +230,18 @@ fn crash_loop_of_a_finish_without_a_worktree() {
 #[ignore = "minutes: tests/run runs it"]
 fn crash_loop_of_a_finish_taken_back() {
     FINISH_TAKEN_BACK.play();
+}
+
+#[test]
+#[ignore = "minutes: tests/run runs it"]
+fn crash_loop_of_a_finish_gone_on_with() {
+    FINISH_GONE_ON_WITH.play_at(Points::all, 3);
+}
+
+#[test]
+#[ignore = "minutes: tests/run runs it"]
+fn crash_loop_of_a_finish_that_keeps() {
+    FINISH_KEPT.play_at(Points::all, 3);
 }
 
 #[test]
