@@ -1,6 +1,7 @@
 //! The rules. Pure: no files, clock, environment, processes or randomness; time and nonces come
 //! in as parameters. Everything here is decided by its arguments alone.
 
+pub mod adoption;
 pub mod canon;
 pub mod contract;
 pub mod digest;
@@ -11,6 +12,7 @@ pub mod inbox;
 pub mod names;
 pub mod note;
 pub mod outcome;
+pub mod ports;
 pub mod quota;
 pub mod receivers;
 pub mod redact;
