@@ -207,6 +207,99 @@ pub(super) fn blocks(raw: Raw<'_>) -> Option<Cow<'_, str>> {
     }
 }
 
+/// The JSON text of the value at `path` of a record that may be cut short anywhere: the first of
+/// that name, if it ends before the cut. What lies beside the path is only stepped over.
+pub(super) fn json_at<'a>(json: &'a [u8], path: &[&str]) -> Option<&'a [u8]> {
+    let mut at = Steps(json, 0);
+    for key in path {
+        at.enter(key)?;
+    }
+    let from = at.1;
+    at.over()?;
+    Some(&json[from..at.1])
+}
+
+/// The text at `path` of such a record.
+pub(super) fn text_at<'a>(json: &'a [u8], path: &[&str]) -> Option<Cow<'a, str>> {
+    let json = std::str::from_utf8(json_at(json, path)?).ok()?;
+    serde_json::from_str::<Text<'_>>(json).ok().map(|text| text.0)
+}
+
+/// A place in a JSON text, moved over it value by value, whatever it holds and without recursion.
+struct Steps<'a>(&'a [u8], usize);
+
+impl Steps<'_> {
+    /// To the value of `key`, of the object that begins here.
+    fn enter(&mut self, key: &str) -> Option<()> {
+        self.take(b'{')?;
+        loop {
+            let from = self.blank()?;
+            self.string()?;
+            let is_it = self.0[from + 1..self.1 - 1] == *key.as_bytes();
+            self.take(b':')?;
+            self.blank()?;
+            if is_it {
+                return Some(());
+            }
+            self.over()?;
+            self.take(b',')?;
+        }
+    }
+
+    /// Over the value that begins here.
+    fn over(&mut self) -> Option<()> {
+        let mut depth = 0_usize;
+        loop {
+            match self.0.get(self.1)? {
+                b'"' => self.string()?,
+                b'{' | b'[' => {
+                    depth += 1;
+                    self.1 += 1;
+                }
+                b'}' | b']' => {
+                    depth = depth.checked_sub(1)?;
+                    self.1 += 1;
+                }
+                // A number or a word ends before what follows it.
+                _ if depth == 0 => {
+                    let ends = |byte: &u8| byte.is_ascii_whitespace() || b",}]".contains(byte);
+                    self.1 += self.0[self.1..].iter().position(ends)?;
+                }
+                _ => self.1 += 1,
+            }
+            if depth == 0 {
+                return Some(());
+            }
+        }
+    }
+
+    /// Over the string that begins here.
+    fn string(&mut self) -> Option<()> {
+        self.take(b'"')?;
+        loop {
+            self.1 += memchr::memchr2(b'"', b'\\', self.0.get(self.1..)?)?;
+            match self.0[self.1] {
+                b'"' => {
+                    self.1 += 1;
+                    return Some(());
+                }
+                _ => self.1 += 2,
+            }
+        }
+    }
+
+    /// Over white space; where that ends.
+    fn blank(&mut self) -> Option<usize> {
+        self.1 += self.0.get(self.1..)?.iter().position(|byte| !byte.is_ascii_whitespace())?;
+        Some(self.1)
+    }
+
+    fn take(&mut self, byte: u8) -> Option<()> {
+        let at = self.blank()?;
+        (self.0[at] == byte).then(|| self.1 += 1)
+    }
+}
+
 /// A string that borrows from the line where it holds no escapes.
 struct Text<'a>(Cow<'a, str>);
 

@@ -9,5 +9,7 @@ pub mod files;
 pub mod lock;
 pub mod process;
 pub mod random;
+pub mod records;
+pub mod running;
 pub mod tail;
 pub mod terminal;
