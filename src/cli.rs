@@ -26,6 +26,7 @@ pub enum Command {
     Start(Start),
     Run(Run),
     Handoff(Handoff),
+    Adopt(Adopt),
     Resume(Resume),
     Record(Record),
     /// Show where a session stands
@@ -176,6 +177,43 @@ pub struct Handoff {
     pub json: bool,
 }
 
+/// Go on with what an agent has begun without git relay
+///
+/// The agent's own session becomes the first leg of a session here: what it was told, planned, ran
+/// and wrote is sealed in a contract, what it has not committed comes along, and the next agent
+/// takes over in this terminal, as with `git relay start`. The folder where it worked is only read.
+/// From inside an agent's shell this passes on that agent's own session.
+#[derive(Debug, Args)]
+pub struct Adopt {
+    /// The agent's id of its session, or the beginning of it; else the one plainly meant in this
+    /// folder
+    pub id: Option<String>,
+    /// The agent to hand over to
+    #[arg(long, value_name = "AGENT")]
+    pub to: Option<String>,
+    /// Take along what is not committed where it worked (the default)
+    #[arg(long, conflicts_with = "clean")]
+    pub include_dirty: bool,
+    /// Start from its commits alone
+    #[arg(long)]
+    pub clean: bool,
+    /// Go on headless, as `git relay run` does
+    #[arg(long)]
+    pub headless: bool,
+    /// What agents may do
+    #[arg(long, value_enum, requires = "headless")]
+    pub level: Option<Level>,
+    /// End the agent if it still runs, between two of its calls
+    #[arg(long)]
+    pub force: bool,
+    /// Save and sign, start nobody; `git relay resume` does
+    #[arg(long)]
+    pub no_launch: bool,
+    /// Print the end as JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
 /// Go on from wherever a session stopped
 ///
 /// A hand-over that was broken off is finished; an agent that still works is waited for; one that
@@ -256,7 +294,7 @@ pub struct Listing {
 /// Show the signed chain of a session's states
 ///
 /// Newest first: commit, time, state, leg, agent, event. The events: begun (the task was taken
-/// on); dispatching (an agent is about to be started), launched (its process is there), started
+/// on), adopted (what an agent left elsewhere is its first leg); dispatching (an agent is about to be started), launched (its process is there), started
 /// (it showed a first sign), received (its model made something: it took over), dispatch-failed
 /// (the start came to nothing); folded (facts or a request were read from the inbox), observed
 /// (usage or a commit was seen); leg-ended (the agent ended), breached (a hand-over was decided),

@@ -3,6 +3,7 @@
 #![allow(clippy::print_stdout, reason = "long loops say how far they are")]
 
 mod it {
+    mod adopt;
     mod ask;
     mod complete;
     mod crash;

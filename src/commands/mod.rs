@@ -1,6 +1,7 @@
 //! One verb per file: arguments to room `relay` or `store`, result to room `ui`.
 
 mod abort;
+mod adopt;
 mod agents;
 mod allow;
 mod completions;
@@ -64,6 +65,7 @@ fn run(command: Command) -> Result<u8> {
         Command::Start(args) => start::run(&args),
         Command::Run(args) => run::run(&args),
         Command::Handoff(args) => handoff::run(&args),
+        Command::Adopt(args) => adopt::run(&args),
         Command::Resume(args) => resume::run(&args),
         Command::Record(args) => record::run(&args),
         Command::Status(args) => status::run(&args),

@@ -44,7 +44,6 @@ pub enum Event {
     Adopted {
         dispatch: Dispatch,
         left: Left,
-        request: Option<Request>,
     },
     /// Intent: this agent is about to be started under this nonce. `guard` is the digest of the
     /// git configuration facts it is started with.
@@ -248,9 +247,7 @@ fn take(next: &mut Session, event: &Event) -> Result<State, Why> {
             next.guard = Some(guard.clone());
             Ok(state)
         }
-        Event::Adopted { dispatch, left, request } => {
-            adopted(next, dispatch, left, request.as_ref())
-        }
+        Event::Adopted { dispatch, left } => adopted(next, dispatch, left),
         Event::Dispatching { dispatch, guard } => dispatching(next, dispatch, guard),
         Event::Launched { process } => {
             let dispatch = open_dispatch(next, &[State::Dispatched])?;
@@ -382,12 +379,7 @@ fn fold(
 }
 
 /// Leg 1 is over: its agent had taken over long ago, and its end is known.
-fn adopted(
-    next: &mut Session,
-    dispatch: &Dispatch,
-    left: &Left,
-    request: Option<&Request>,
-) -> Result<State, Why> {
+fn adopted(next: &mut Session, dispatch: &Dispatch, left: &Left) -> Result<State, Why> {
     if next.state != State::Dispatched || !next.is_to_adopt() {
         return Err(Why::State);
     }
@@ -400,14 +392,15 @@ fn adopted(
         return Err(Why::WrongLeg);
     }
     adoption.taken = Some(left.taken.clone());
-    let mut taken = dispatch.clone();
-    taken.outcome = Some(DispatchOutcome::Received);
+    let taken = Dispatch { outcome: Some(DispatchOutcome::Received), ..dispatch.clone() };
     next.leg = 1;
     next.dispatches.push(taken.clone());
     next.dispatch = Some(taken);
+    // Whoever adopts wants it handed over, however it ended; most ends say so by themselves.
+    let speaks = left.leg_end.outcome.is_breach();
+    let asked = next.request.take().filter(|request| request.to.is_some() || !speaks);
     leg_ended(next, &left.leg_end);
-    // After the end: whoever adopts wants it handed over, however it ended.
-    next.request = request.cloned();
+    next.request = asked;
     Ok(State::Running)
 }
 

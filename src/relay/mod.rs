@@ -5,6 +5,7 @@
 //! snapshots, signs contracts and starts agents.
 
 pub mod abort;
+pub mod adopt;
 pub mod ask;
 mod circle;
 mod clean;
@@ -275,6 +276,11 @@ impl<'a> Driver<'a> {
         self.fold_inbox()?;
         loop {
             match fsm::due(self.session()) {
+                Effect::Adopt => {
+                    if let Some(end) = self.adopt()? {
+                        return Ok(end);
+                    }
+                }
                 Effect::Watch => self.watch()?,
                 Effect::Pause => self.pause()?,
                 Effect::Contract => self.seal()?,

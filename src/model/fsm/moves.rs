@@ -118,7 +118,6 @@ pub(super) fn events(session: &Session) -> Vec<Event> {
                 ..dispatch.clone()
             },
             left: Left { taken: taken(), leg_end: leg_end() },
-            request: None,
         },
         Event::Dispatching { dispatch, guard: digest() },
         Event::Launched { process: Process { pid: 1, start_ticks: 1 } },
