@@ -274,6 +274,10 @@ pub struct Finishing {
     /// What is merged into it.
     pub source: Oid,
     pub message: String,
+    /// What stood uncommitted there, and is in the result: kept by this commit, and put back where
+    /// the finish is taken back.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub aside: Option<Oid>,
     /// The paths in conflict, once the user has been told of them.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub conflicts: Vec<String>,

@@ -204,6 +204,7 @@ fn finishing() -> Finishing {
         target: commit(),
         source: commit(),
         message: String::new(),
+        aside: None,
         conflicts: Vec::new(),
     }
 }

@@ -1,8 +1,14 @@
 //! Adopting what an agent has begun without us, from outside: its transcript is a recording of the
 //! real agent, its work lies uncommitted in the user's own worktree.
 
+mod finish;
+mod kill;
+mod place;
+mod which;
+
 use super::support::{World, digest, scripted};
 use serde_json::Value;
+
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
