@@ -8,6 +8,7 @@ pub mod abort;
 pub mod ask;
 mod circle;
 mod clean;
+pub mod detect;
 mod dispatch;
 pub mod dry_run;
 pub mod finish;
