@@ -137,7 +137,7 @@ pub struct Recent {
 const HEAD_BYTES: usize = 4 * 1024;
 /// Bytes of all files together that are read beyond that, where a head does not say enough.
 const HEADS_BYTES_MOST: usize = 256 * 1024 * 1024;
-const ID_BYTES_MOST: usize = 64;
+const ID_BYTES_MOST: usize = 128;
 /// A session of at most this size is read whole for a listing; of a larger one, its end.
 const RECENT_BYTES_MOST: usize = 2 * 1024 * 1024;
 
@@ -225,7 +225,10 @@ pub fn search(
             if wanted.since.is_some_and(|since| records.modified < since) {
                 return;
             }
-            let head = head(store, &records, &mut buffer, &mut more);
+            let Some(head) = head(store, &records, &mut buffer, &mut more) else {
+                looked.unread += 1;
+                return;
+            };
             if !head.is_part && is_wanted(head.cwd.as_deref()) {
                 let Records { modified, size, .. } = records;
                 let home = home.clone();
@@ -242,25 +245,24 @@ pub fn search(
 }
 
 /// Reads the head of a file until it says where the session was started: a little at first, then
-/// twice as much each time, at most one longest line of it, and `more` over all files.
-fn head(store: &Store, records: &Records, buffer: &mut Vec<u8>, more: &mut usize) -> Head {
+/// twice as much each time, about one longest line of it. `None` when that takes more than is left
+/// for all files together.
+fn head(store: &Store, records: &Records, buffer: &mut Vec<u8>, more: &mut usize) -> Option<Head> {
     let mut bytes = HEAD_BYTES;
     loop {
         let mut head = Head::default();
-        if records.read(buffer, 0, bytes).is_err() {
-            return head;
-        }
+        records.read(buffer, 0, bytes).ok()?;
         for line in buffer.split(|byte| *byte == b'\n') {
             (store.head)(&mut head, line);
             if head.cwd.is_some() || head.is_part {
-                return head;
+                return Some(head);
             }
         }
-        bytes *= 2;
-        if buffer.len() < bytes / 2 || bytes > LINE_BYTES_MOST * 2 || bytes > *more {
-            return head;
+        if buffer.len() < bytes || bytes > LINE_BYTES_MOST {
+            return Some(head);
         }
-        *more -= bytes;
+        bytes *= 2;
+        *more = more.checked_sub(bytes)?;
     }
 }
 

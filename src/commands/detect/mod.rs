@@ -49,15 +49,12 @@ fn list(args: &Detect, homes: &[Home], running: &[Running]) -> Result<u8> {
     }
     print(&rows, &ids, &mut places)?;
     if total > rows.len() {
-        let all = if args.all { " --all" } else { "" };
-        let since = args.since.iter().map(|age| format!(" --since {age}")).collect::<String>();
-        let more = total - rows.len();
-        out::say(format!("{more} more: git relay detect{all}{since} --limit {total}"));
+        out::say(format!("{} more: say --limit {total} to see all", total - rows.len()));
     }
-    if rows.is_empty() {
+    if total == 0 {
         nothing(args, &looked);
     }
-    for looked in looked.iter().filter(|looked| rows.is_empty() || looked.unread > 0) {
+    for looked in looked.iter().filter(|looked| total == 0 || looked.unread > 0) {
         out::say(told(looked));
     }
     Ok(0)
