@@ -1,0 +1,113 @@
+//! Sessions of the real agents that nobody started through us.
+
+use super::{Cast, Stage, plan, say, shell, then, write};
+use serde_json::{Value, json};
+use std::io::Write;
+use std::process::{Child, Stdio};
+
+const PROMPT: &str = "Write done.txt and last.txt";
+
+/// Half the work; a command that takes its time; then the limit.
+fn job() -> Value {
+    json!([
+        plan(&["> Write done.txt", "  Write last.txt"]),
+        write("done.txt", "done\n"),
+        shell("git add done.txt && git commit -q -m 'Add done.txt'"),
+        plan(&["x Write done.txt", "> Write last.txt"]),
+        write("half.txt", "half\n"),
+        then(shell("echo waiting >waits; sleep 8; rm waits"), json!({"limit": true})),
+        say("never said"),
+    ])
+}
+
+/// Starts an agent as a person would in a script.
+fn start(stage: &Stage, words: &[&str]) -> Child {
+    let mut command = stage.world.command(words[0]);
+    command.args(&words[1..]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(PROMPT.as_bytes()).unwrap();
+    child
+}
+
+#[track_caller]
+fn detected(stage: &Stage) -> Value {
+    let found = stage.relay(&["detect", "--json"]).exits(0).json();
+    let sessions = found["detected"]["sessions"].as_array().unwrap();
+    assert_eq!(sessions.len(), 1, "{found}");
+    sessions[0].clone()
+}
+
+#[test]
+#[ignore = "needs tests/isolate.sh"]
+fn a_session_that_nobody_started_through_us_is_found_at_work_and_at_its_limit() {
+    let claude = [
+        "claude",
+        "-p",
+        "--output-format",
+        "stream-json",
+        "--verbose",
+        "--permission-mode",
+        "acceptEdits",
+        "--allowedTools",
+        "Bash",
+    ];
+    let codex = [
+        "codex",
+        "exec",
+        "--json",
+        "-s",
+        "danger-full-access",
+        "-c",
+        "tools.update_plan.enabled=true",
+        "-",
+    ];
+    for (agent, words) in [("claude", &claude[..]), ("codex", &codex[..])] {
+        let stage = Stage::new(&Cast {
+            agents: &["claude", "codex"],
+            claude: job(),
+            codex: job(),
+            third: None,
+        });
+        let mut child = start(&stage, words);
+        stage.until("it waits", || stage.world.repo.join("waits").exists());
+        let at_work = detected(&stage);
+        assert_eq!(at_work["agent"], agent);
+        assert_eq!(at_work["state"], "working", "{at_work}");
+        let process = at_work["pid"].as_u64().unwrap();
+        assert!(std::path::Path::new(&format!("/proc/{process}")).exists());
+        child.wait().unwrap();
+        let found = detected(&stage);
+        assert_eq!((&found["id"], &found["pid"]), (&at_work["id"], &Value::Null));
+        assert_eq!(found["state"], "limited", "{found}");
+        assert!(found["limitedUntil"].is_string(), "{found}");
+        assert_eq!(found["firstPrompt"], PROMPT);
+        assert_eq!(found["plan"], json!({"done": 1, "total": 2}), "{found}");
+        assert_eq!(found["filesTouched"], 2, "{found}");
+        assert_eq!(found["cwd"], stage.world.repo.to_str().unwrap());
+        assert!(found["context"]["tokens"].as_u64().unwrap() > 0, "{found}");
+        assert!(!found["model"].as_str().unwrap().is_empty());
+        assert_eq!(found["relaySession"], Value::Null);
+        let shown = stage.relay(&["detect", found["id"].as_str().unwrap(), "--show"]).exits(0);
+        let shown = shown.says("[x] Write done.txt").says("[>] Write last.txt");
+        let shown = shown.says("committed    done.txt").says("not tracked  half.txt");
+        shown.says("hit the usage limit");
+    }
+}
+
+#[test]
+#[ignore = "needs tests/isolate.sh"]
+fn a_leg_of_ours_is_found_as_such() {
+    let stage = Stage::new(&Cast {
+        agents: &["claude", "codex"],
+        claude: json!([then(write("a.txt", "a\n"), json!({"limit": true})), say("never said")]),
+        codex: json!([write("b.txt", "b\n"), say("Done.")]),
+        third: None,
+    });
+    stage.relay(&["run", "Write a.txt and b.txt"]).exits(0);
+    let found = stage.relay(&["detect", "--json"]).exits(0).json();
+    let sessions = found["detected"]["sessions"].as_array().unwrap();
+    assert_eq!(sessions.len(), 2, "{found}");
+    for session in sessions {
+        assert_eq!(session["relaySession"], stage.world.session().as_str(), "{session}");
+    }
+}
