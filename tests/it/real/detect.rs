@@ -1,5 +1,7 @@
 //! Sessions of the real agents that nobody started through us.
 
+use super::super::real_terminal::real::settle;
+use super::super::support::terminal::Terminal;
 use super::{Cast, Stage, plan, say, shell, then, write};
 use serde_json::{Value, json};
 use std::io::Write;
@@ -109,5 +111,37 @@ fn a_leg_of_ours_is_found_as_such() {
     assert_eq!(sessions.len(), 2, "{found}");
     for session in sessions {
         assert_eq!(session["relaySession"], stage.world.session().as_str(), "{session}");
+    }
+}
+
+/// At a terminal an agent stays: between its turns, and at its limit.
+#[test]
+#[ignore = "needs tests/isolate.sh"]
+fn an_agent_at_its_terminal_is_found_idle_and_then_limited() {
+    let job = || {
+        json!([
+            write("done.txt", "done\n"),
+            say("The first turn is over."),
+            then(write("half.txt", "half\n"), json!({"limit": true})),
+            say("never said"),
+        ])
+    };
+    for (agent, line) in [("claude", "claude"), ("codex", "codex --no-daemon")] {
+        let agents = &["claude", "codex"];
+        let stage = Stage::new(&Cast { agents, claude: job(), codex: job(), third: None });
+        settle(&stage);
+        let terminal = Terminal::open(&stage.world);
+        terminal.enters(&format!("{line} '{PROMPT}'"));
+        terminal.agrees_until("The first turn is over.");
+        terminal.wait("it is idle", || detected(&stage)["state"] == "idle");
+        let idle = detected(&stage);
+        assert_eq!((&idle["agent"], &idle["firstPrompt"]), (&json!(agent), &json!(PROMPT)));
+        assert_eq!(idle["lastTurn"], "done", "{idle}");
+        terminal.enters("go on");
+        terminal.agrees_until("limit");
+        terminal.wait("it is at its limit", || detected(&stage)["state"] == "limited");
+        let limited = detected(&stage);
+        assert_eq!((&limited["id"], &limited["pid"]), (&idle["id"], &idle["pid"]));
+        stage.relay(&["detect"]).exits(0).says("still open as process");
     }
 }
