@@ -38,6 +38,7 @@ pub enum Command {
     Verify(Verify),
     Finish(Finish),
     Abort(Abort),
+    Detect(Detect),
     /// List what each agent can do and whether it could start now
     Agents(Listing),
     Key(Key),
@@ -288,6 +289,33 @@ pub struct One {
 pub struct Listing {
     /// Print JSON
     #[arg(long)]
+    pub json: bool,
+}
+
+/// Find agents' sessions on this machine, whoever started them
+///
+/// Looks into the config folders of every agent with an adapter: the usual ones, those your
+/// environment names, and those of agents that are running. Shown are the sessions of this
+/// repository and all its worktrees, newest first: id, agent, state, age, plan, files; what you
+/// asked first; model, context and usage as far as the agent told. States: working and idle (its
+/// process is there), limited, ended, unknown (a process may be at it). Nothing is written.
+#[derive(Debug, Args)]
+pub struct Detect {
+    /// The session to show: the beginning of its id is enough
+    pub id: Option<String>,
+    /// Show all that is known of it: prompts, plan, commands, files, last words
+    #[arg(long, requires = "id")]
+    pub show: bool,
+    /// Sessions of every folder, not only of this repository
+    #[arg(long, conflicts_with = "id")]
+    pub all: bool,
+    /// Only those written to in the last 7d (or 12h, 30m, 2w)
+    #[arg(long, value_name = "AGE", conflicts_with = "id")]
+    pub since: Option<String>,
+    /// How many to show at most
+    #[arg(long, value_name = "N", default_value_t = 20, conflicts_with = "id")]
+    pub limit: usize,
+    #[arg(long, hide_short_help = true, help = "Print JSON")]
     pub json: bool,
 }
 

@@ -7,6 +7,7 @@ mod it {
     mod ask;
     mod complete;
     mod crash;
+    mod detect;
     mod docs;
     mod doctor;
     mod finish;

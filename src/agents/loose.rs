@@ -225,6 +225,11 @@ pub(super) fn text_at<'a>(json: &'a [u8], path: &[&str]) -> Option<Cow<'a, str>>
     serde_json::from_str::<Text<'_>>(json).ok().map(|text| text.0)
 }
 
+/// The whole number at `path` of such a record.
+pub(super) fn number_at(json: &[u8], path: &[&str]) -> Option<u64> {
+    std::str::from_utf8(json_at(json, path)?).ok()?.parse().ok()
+}
+
 /// A place in a JSON text, moved over it value by value, whatever it holds and without recursion.
 struct Steps<'a>(&'a [u8], usize);
 

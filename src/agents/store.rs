@@ -6,11 +6,11 @@
 
 use super::{ALL, Agent};
 use crate::host::records::{LINE_BYTES_MOST, Records};
-use crate::host::{env, running};
+use crate::host::{env, records, running};
 use crate::model::session::Process;
 use crate::model::time::Timestamp;
 use crate::model::transcript::Transcript;
-use anyhow::{Context, Result};
+use anyhow::{Context as _, Result};
 use std::fs;
 use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
@@ -27,6 +27,8 @@ pub struct Store {
     pub files: fn(&Path, &mut dyn FnMut(PathBuf, String)),
     /// What one line says of the session as a whole. The line may be cut anywhere.
     pub head: fn(&mut Head, &[u8]),
+    /// What one line says of the context that is used.
+    pub context: fn(&[u8]) -> Option<Context>,
     /// The session that a process of this agent works on, by its config folder.
     pub held: fn(Process, &Path) -> Option<Held>,
 }
@@ -38,6 +40,13 @@ pub struct Head {
     pub cwd: Option<PathBuf>,
     /// It is part of another session, not one that a person had.
     pub is_part: bool,
+}
+
+/// How full the model's context is, in tokens; unknown right after a compaction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Context {
+    pub used: Option<u64>,
+    pub most: Option<u64>,
 }
 
 /// A session that a process works on.
@@ -75,6 +84,8 @@ pub struct Found {
 pub struct Running {
     pub agent: &'static Agent,
     pub process: Process,
+    /// When it began.
+    pub since: Option<Timestamp>,
     /// Its config folder.
     pub home: Option<PathBuf>,
     /// The folder that it works in.
@@ -83,20 +94,52 @@ pub struct Running {
     pub held: Option<Held>,
 }
 
+/// Which sessions are searched for.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Wanted<'a> {
+    /// Written to since then.
+    pub since: Option<Timestamp>,
+    /// What its id begins with.
+    pub id: &'a str,
+}
+
 /// What a search came to.
 #[derive(Debug, Default)]
 pub struct Search {
     /// Newest first.
     pub found: Vec<Found>,
-    /// Files that could not be opened, or are not this user's.
+    pub looked: Vec<Looked>,
+}
+
+/// What was seen in one config folder.
+#[derive(Clone, Debug)]
+pub struct Looked {
+    pub home: Home,
+    pub is_there: bool,
+    /// It belongs to this user; else nothing in it is read.
+    pub is_own: bool,
+    /// How many files of sessions there are, wanted or not.
+    pub files: usize,
+    /// Of these, files that could not be read, or are no plain files of this user's.
     pub unread: usize,
+}
+
+/// The end of a session, as far as it is read for a listing.
+#[derive(Debug, Default)]
+pub struct Recent {
+    pub transcript: Transcript,
+    /// What came before was not read.
+    pub is_partial: bool,
+    pub context: Option<Context>,
 }
 
 /// Bytes of a file that are read first.
 const HEAD_BYTES: usize = 4 * 1024;
 /// Bytes of all files together that are read beyond that, where a head does not say enough.
 const HEADS_BYTES_MOST: usize = 256 * 1024 * 1024;
-const ID_BYTES_MOST: usize = 64;
+const ID_BYTES_MOST: usize = 128;
+/// A session of at most this size is read whole for a listing; of a larger one, its end.
+const RECENT_BYTES_MOST: usize = 2 * 1024 * 1024;
 
 /// The agents that keep sessions where they can be found.
 pub fn agents() -> impl Iterator<Item = (&'static Agent, &'static Store)> {
@@ -123,7 +166,7 @@ pub fn running() -> Vec<Running> {
             (None, None) => None,
         };
         let held = home.as_ref().and_then(|home| (store.held)(process, home));
-        Some(Running { agent, process, home, cwd, held })
+        Some(Running { agent, process, since: running::began(process), home, cwd, held })
     });
     found.collect()
 }
@@ -151,66 +194,86 @@ pub fn homes(running: &[Running]) -> Vec<Home> {
     homes
 }
 
-/// Every session below `homes` that was written to since then, and whose folder `wanted` takes.
+/// The sessions below `homes` that are wanted, and whose folder `is_wanted` takes.
 pub fn search(
     homes: &[Home],
-    since: Option<Timestamp>,
-    mut wanted: impl FnMut(Option<&Path>) -> bool,
+    wanted: Wanted<'_>,
+    mut is_wanted: impl FnMut(Option<&Path>) -> bool,
 ) -> Search {
     let mut search = Search::default();
     let mut buffer = Vec::new();
     let mut more = HEADS_BYTES_MOST;
     for home in homes {
         let Some(store) = &home.agent.store else { continue };
-        (store.files)(&home.path, &mut |transcript, id| {
-            let Some(records) = Records::open(&transcript) else {
-                search.unread += 1;
-                return;
-            };
-            if since.is_some_and(|since| records.modified < since) {
+        let about = fs::metadata(&home.path).ok();
+        let mut looked = Looked {
+            home: home.clone(),
+            is_there: about.is_some(),
+            is_own: about.is_some_and(|about| records::is_own(&about)),
+            files: 0,
+            unread: 0,
+        };
+        let mut each = |transcript: PathBuf, id: String| {
+            looked.files += 1;
+            if !id.starts_with(wanted.id) {
                 return;
             }
-            let head = head(store, &records, &mut buffer, &mut more);
-            if !head.is_part && wanted(head.cwd.as_deref()) {
+            let Some(records) = Records::open(&transcript) else {
+                looked.unread += 1;
+                return;
+            };
+            if wanted.since.is_some_and(|since| records.modified < since) {
+                return;
+            }
+            let Some(head) = head(store, &records, &mut buffer, &mut more) else {
+                looked.unread += 1;
+                return;
+            };
+            if !head.is_part && is_wanted(head.cwd.as_deref()) {
                 let Records { modified, size, .. } = records;
                 let home = home.clone();
                 search.found.push(Found { home, id, transcript, cwd: head.cwd, modified, size });
             }
-        });
+        };
+        if looked.is_own {
+            (store.files)(&home.path, &mut each);
+        }
+        search.looked.push(looked);
     }
     search.found.sort_by(|a, b| (b.modified, &a.id).cmp(&(a.modified, &b.id)));
     search
 }
 
 /// Reads the head of a file until it says where the session was started: a little at first, then
-/// twice as much each time, at most one longest line of it, and `more` over all files.
-fn head(store: &Store, records: &Records, buffer: &mut Vec<u8>, more: &mut usize) -> Head {
+/// twice as much each time, about one longest line of it. `None` when that takes more than is left
+/// for all files together.
+fn head(store: &Store, records: &Records, buffer: &mut Vec<u8>, more: &mut usize) -> Option<Head> {
     let mut bytes = HEAD_BYTES;
     loop {
         let mut head = Head::default();
-        if records.read(buffer, 0, bytes).is_err() {
-            return head;
-        }
+        records.read(buffer, 0, bytes).ok()?;
         for line in buffer.split(|byte| *byte == b'\n') {
             (store.head)(&mut head, line);
             if head.cwd.is_some() || head.is_part {
-                return head;
+                return Some(head);
             }
         }
-        bytes *= 2;
-        if buffer.len() < bytes / 2 || bytes > LINE_BYTES_MOST * 2 || bytes > *more {
-            return head;
+        if buffer.len() < bytes || bytes > LINE_BYTES_MOST {
+            return Some(head);
         }
-        *more -= bytes;
+        bytes *= 2;
+        *more = more.checked_sub(bytes)?;
     }
 }
 
-/// The one session whose id begins with `id`, of all in `found`.
-pub fn named<'a>(found: &'a [Found], id: &str) -> Vec<&'a Found> {
-    match found.iter().find(|found| found.id == id) {
-        Some(exact) => vec![exact],
-        None => found.iter().filter(|found| found.id.starts_with(id)).collect(),
+/// The sessions, wherever they were had, that `id` or the beginning of one names.
+pub fn named(homes: &[Home], id: &str) -> Vec<Found> {
+    let Some(id) = plain_id(id) else { return Vec::new() };
+    let mut found = search(homes, Wanted { since: None, id: &id }, |_| true).found;
+    if found.iter().any(|found| found.id == id) {
+        found.retain(|found| found.id == id);
     }
+    found
 }
 
 impl Found {
@@ -242,6 +305,28 @@ impl Found {
         });
         read.ok()?;
         transcript.prompts.into_iter().next().map(|prompt| prompt.text)
+    }
+
+    /// The end of the session, in bounded time.
+    pub fn recent(&self) -> Option<Recent> {
+        let fold = self.agent().fold?;
+        let records = Records::open(&self.transcript)?;
+        let mut bytes = Vec::new();
+        let from = match records.size {
+            size if size <= 2 * RECENT_BYTES_MOST as u64 => 0,
+            size => size - RECENT_BYTES_MOST as u64,
+        };
+        records.read(&mut bytes, from, 2 * RECENT_BYTES_MOST).ok()?;
+        let mut recent = Recent { is_partial: from > 0, ..Recent::default() };
+        let whole = if recent.is_partial { memchr::memchr(b'\n', &bytes)? + 1 } else { 0 };
+        let lines = || bytes[whole..].split(|byte| *byte == b'\n');
+        lines().for_each(|line| fold(&mut recent.transcript, line));
+        recent.context = lines().rev().find_map(self.agent().store.as_ref()?.context);
+        // Tasks are told one by one: what was made before is not known here.
+        if recent.is_partial && !recent.transcript.tasks.is_empty() {
+            recent.transcript.plan.clear();
+        }
+        Some(recent)
     }
 
     /// The whole session.

@@ -6,6 +6,7 @@ mod agents;
 mod allow;
 mod completions;
 mod demo;
+mod detect;
 mod doctor;
 mod finish;
 mod handoff;
@@ -76,6 +77,7 @@ fn run(command: Command) -> Result<u8> {
         Command::Finish(args) => finish::run(&args),
         Command::Abort(args) => abort::run(&args),
         Command::Agents(args) => agents::run(&args),
+        Command::Detect(args) => detect::run(&args),
         Command::Key(args) => key::run(&args),
         Command::Trust(args) => trust::run(&args),
         Command::Allow(args) => allow::run(&args),

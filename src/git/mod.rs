@@ -18,6 +18,7 @@ mod lock;
 mod mend;
 mod notes;
 pub mod objects;
+pub mod place;
 pub mod read;
 pub mod refs;
 pub mod run;

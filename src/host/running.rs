@@ -4,6 +4,7 @@
 use super::process::identify;
 use super::records;
 use crate::model::session::Process;
+use crate::model::time::Timestamp;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -37,9 +38,14 @@ fn name_of(pid: u32) -> Option<OsString> {
     Some(OsString::from_vec(bytes.strip_suffix(b"\n").unwrap_or(&bytes).to_vec()))
 }
 
-/// The file that a process runs.
-pub fn program_of(pid: u32) -> Option<PathBuf> {
-    fs::read_link(format!("/proc/{pid}/exe")).ok()
+/// When a process began, to the second or so.
+pub fn began(process: Process) -> Option<Timestamp> {
+    // What Linux shows to programs, whatever the kernel's own is.
+    const TICKS_A_SECOND: u64 = 100;
+    let stat = fs::read_to_string("/proc/stat").ok()?;
+    let boot: i64 = stat.lines().find_map(|line| line.strip_prefix("btime "))?.parse().ok()?;
+    let since = i64::try_from(process.start_ticks / TICKS_A_SECOND).ok()?;
+    Some(Timestamp(boot).plus_seconds(since))
 }
 
 /// The folder a process works in.

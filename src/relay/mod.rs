@@ -9,6 +9,7 @@ pub mod adopt;
 pub mod ask;
 mod circle;
 mod clean;
+pub mod detect;
 mod dispatch;
 pub mod dry_run;
 pub mod finish;

@@ -3,14 +3,14 @@
 //! open. A subagent's thread has a file of its own among them.
 
 use crate::agents::loose;
-use crate::agents::store::{Head, Held, Store, id_of};
+use crate::agents::store::{Context, Head, Held, Store, id_of};
 use crate::host::{records, running};
 use crate::model::session::Process;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 pub(super) const STORE: Store =
-    Store { variable: "CODEX_HOME", below_home: ".codex", files: sessions, head, held };
+    Store { variable: "CODEX_HOME", below_home: ".codex", files: sessions, head, context, held };
 
 /// `rollout-2026-11-30T00-09-00-`, as long as it always is.
 const BEFORE_ID: usize = "rollout-2026-11-30T00-09-00-".len();
@@ -23,8 +23,7 @@ fn sessions(home: &Path, each: &mut dyn FnMut(PathBuf, String)) {
     folders.push(home.join("archived_sessions"));
     for folder in folders {
         for entry in records::entries(&folder) {
-            let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
-            if let (true, Some(id)) = (is_file, thread(&entry.file_name())) {
+            if let Some(id) = thread(&entry.file_name()) {
                 each(entry.path(), id);
             }
         }
@@ -41,6 +40,16 @@ fn thread(name: &OsStr) -> Option<String> {
 fn head(head: &mut Head, line: &[u8]) {
     head.cwd = loose::text_at(line, &["payload", "cwd"]).map(|cwd| PathBuf::from(&*cwd));
     head.is_part = loose::json_at(line, &["payload", "source", "subagent"]).is_some();
+}
+
+fn context(line: &[u8]) -> Option<Context> {
+    if loose::json_at(line, &["type"]) == Some(b"\"compacted\"") {
+        return Some(Context::default());
+    }
+    let info = loose::json_at(line, &["payload", "info"])?;
+    let used = loose::number_at(info, &["last_token_usage", "total_tokens"]);
+    let most = loose::number_at(info, &["model_context_window"]);
+    used.map(|used| Context { used: Some(used), most })
 }
 
 fn held(process: Process, home: &Path) -> Option<Held> {
