@@ -9,7 +9,8 @@ use crate::host::terminal as tty;
 use crate::host::{clock, config};
 use crate::model::names::AgentName;
 use crate::model::session::{Adoption, PermissionLevel, Process, Request};
-use crate::relay::adopt::{self, Caller, Choice, Place};
+use crate::relay::adopt::{self, Caller, Choice, Known, Place};
+use crate::relay::detect::{self, Standing};
 use crate::relay::start::{self, Task};
 use crate::relay::{Hub, Options, not_in_a_leg};
 use crate::ui::terminal::Teller;
@@ -17,13 +18,17 @@ use crate::ui::{out, progress};
 use anyhow::{Context, Result};
 use serde_json::json;
 
+/// Of a prompt in a list.
+const PROMPT_CHARS_MOST: usize = 60;
+
 pub(super) fn run(args: &Adopt) -> Result<u8> {
     not_in_a_leg()?;
     let hub = open_hub()?;
     let running = store::running();
     let caller = adopt::caller(&running)?;
-    let found = which(&hub, args, &running, caller.as_ref())?;
-    adopt::must_be_new(&hub, found.agent().name, &found.id)?;
+    let known = Known::of(&hub)?;
+    let found = which(&hub, args, &known, &running, caller.as_ref())?;
+    known.must_be_new(&found)?;
     let place = adopt::place_of(&hub, &found, args.clean)?;
     let process = at_work(args, &found, &running, caller.as_ref())?;
     let launches = !args.no_launch && caller.is_none();
@@ -45,8 +50,14 @@ pub(super) fn run(args: &Adopt) -> Result<u8> {
     terminal::drive(driver, |driver, end| tell_json(driver, end, args.json))
 }
 
-fn which(hub: &Hub, args: &Adopt, running: &[Running], caller: Option<&Caller>) -> Result<Found> {
-    match adopt::choose(hub, running, args.id.as_deref(), caller)? {
+fn which(
+    hub: &Hub,
+    args: &Adopt,
+    known: &Known,
+    running: &[Running],
+    caller: Option<&Caller>,
+) -> Result<Found> {
+    match adopt::choose(hub, known, running, args.id.as_deref(), caller)? {
         Choice::Plain(found) => Ok(*found),
         Choice::Nothing => Err(Fault::refused(match &args.id {
             Some(id) => format!("no agent's session '{id}' was found on this machine"),
@@ -54,18 +65,19 @@ fn which(hub: &Hub, args: &Adopt, running: &[Running], caller: Option<&Caller>) 
         })
         .hint("git relay detect --all")
         .into()),
-        Choice::Doubt(candidates) => {
-            let rows: Vec<Vec<String>> = candidates
-                .iter()
-                .map(|it| {
-                    let state = match (it.runs, it.is_limited) {
-                        (true, _) => "at work",
-                        (false, true) => "at its limit",
-                        (false, false) => "",
+        Choice::Doubt(rows) => {
+            let rows: Vec<Vec<String>> = rows
+                .into_iter()
+                .map(|row| {
+                    let age = progress::ago(row.found.modified);
+                    let state = match (row.standing, row.last_turn) {
+                        (Standing::Ended, "limit") => "ended at its limit",
+                        (standing, _) => standing.word(),
                     };
-                    let agent = it.found.agent().name.to_owned();
-                    let age = progress::ago(it.found.modified);
-                    vec![it.found.id.clone(), agent, age, state.to_owned(), it.prompt()]
+                    let prompt = row.prompt.as_deref().unwrap_or("-");
+                    let prompt = detect::fit(prompt, PROMPT_CHARS_MOST);
+                    let agent = row.found.agent().name.to_owned();
+                    vec![row.found.id, agent, state.to_owned(), age, prompt]
                 })
                 .collect();
             out::table(&rows).lines().for_each(out::say);
@@ -85,13 +97,10 @@ fn at_work(
 ) -> Result<Option<Process>> {
     let agent = found.agent().name;
     let Some(works) = found.process(running) else {
-        let unknown = running.iter().find(|other| {
-            other.agent.name == agent && other.held.is_none() && other.cwd == found.cwd
-        });
-        if let Some(other) = unknown {
+        let can_be_seen = crate::host::running::can_be_seen();
+        if detect::Process::of(found, running, can_be_seen) == detect::Process::Unknown {
             out::say(format!(
-                "relay: {agent} (process {}) runs where this session worked; whether it works on it cannot be told",
-                other.process.pid
+                "relay: whether a {agent} that runs still works on this session cannot be told: end it first if it does"
             ));
         }
         return Ok(None);

@@ -2,6 +2,7 @@
 //!
 //! They run only inside `tests/isolate.sh`, which `tests/run` does.
 
+mod adopt;
 mod detect;
 mod last_note;
 

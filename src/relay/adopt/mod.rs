@@ -10,8 +10,8 @@ mod part;
 mod place;
 
 pub use caller::{Caller, caller};
-pub use choose::{Candidate, Choice, choose};
-pub use place::{Place, must_be_new, place_of};
+pub use choose::{Choice, choose};
+pub use place::{Known, Place, place_of};
 
 use super::leg::{HowEnded, Leg};
 use super::{Driver, End, Hub};

@@ -5,6 +5,7 @@ use crate::error::Fault;
 use crate::git::Repository;
 use crate::model::names::{Oid, SessionId};
 use crate::model::screen;
+use crate::model::session::Session;
 use crate::relay::{Hub, start};
 use crate::store;
 use anyhow::Result;
@@ -104,41 +105,51 @@ pub(super) fn must_be_at_rest(repo: &Repository, again: &str) -> Result<()> {
         .into())
 }
 
-/// The session of ours that has this session of an agent's already.
-pub fn must_be_new(hub: &Hub, agent: &str, id: &str) -> Result<()> {
-    for known in store::list(&hub.repo)? {
-        let Ok(stored) = hub.load(&known) else { continue };
-        let session = stored.session;
-        let is_over = session.state.is_end();
-        let adopted = session.adopted.as_ref();
-        let is_adopted =
-            adopted.is_some_and(|it| it.agent.as_str() == agent && it.agent_session == id);
-        if is_adopted && !is_over {
-            return Err(Fault::refused(format!(
-                "{agent}'s session {id} was adopted already, as session '{known}'"
-            ))
-            .hint(format!(
-                "git relay resume {known}, or to pass it on: git relay handoff --session {known}"
-            ))
-            .into());
-        }
-        let leg = session.dispatches.iter().find(|dispatch| {
-            dispatch.agent.as_str() == agent && dispatch.agent_session.as_deref() == Some(id)
-        });
-        if let Some(leg) = leg.filter(|_| !is_adopted) {
-            let hint = match is_over {
-                true => format!("git relay log {known}"),
-                false => format!(
-                    "git relay handoff --session {known}, or to go on: git relay resume {known}"
-                ),
-            };
-            return Err(Fault::refused(format!(
-                "{agent}'s session {id} is leg {} of session '{known}'",
-                leg.leg
-            ))
-            .hint(hint)
-            .into());
-        }
+/// The sessions of this repository, to tell what is one of theirs already.
+#[derive(Debug)]
+pub struct Known(Vec<Session>);
+
+impl Known {
+    /// One that cannot be read is left out: `git relay list` names it.
+    pub fn of(hub: &Hub) -> Result<Self> {
+        let ids = store::list(&hub.repo)?;
+        let loaded = ids.iter().filter_map(|id| Some(hub.load(id).ok()?.session));
+        Ok(Self(loaded.collect()))
     }
-    Ok(())
+
+    /// Refuses a session of an agent's that is adopted already, or is a leg that we started.
+    pub fn must_be_new(&self, found: &Found) -> Result<()> {
+        let (agent, id) = (found.agent().name, found.id.as_str());
+        self.0.iter().try_for_each(|session| must_not_be_of(session, agent, id))
+    }
+}
+
+fn must_not_be_of(session: &Session, agent: &str, id: &str) -> Result<()> {
+    let ours = &session.session_id;
+    let is_over = session.state.is_end();
+    let adopted = session.adopted.as_ref();
+    let is_adopted = adopted.is_some_and(|it| it.agent.as_str() == agent && it.agent_session == id);
+    if is_adopted && is_over {
+        return Ok(());
+    }
+    let on = match is_over {
+        true => format!("git relay log {ours}"),
+        false => {
+            format!("git relay resume {ours}, or to pass it on: git relay handoff --session {ours}")
+        }
+    };
+    if is_adopted {
+        return Err(Fault::refused(format!(
+            "{agent}'s session {id} was adopted already, as session '{ours}'"
+        ))
+        .hint(on)
+        .into());
+    }
+    let leg = session.dispatches.iter().find(|dispatch| {
+        dispatch.agent.as_str() == agent && dispatch.agent_session.as_deref() == Some(id)
+    });
+    leg.map_or(Ok(()), |leg| {
+        let what = format!("{agent}'s session {id} is leg {} of session '{ours}'", leg.leg);
+        Err(Fault::refused(what).hint(on).into())
+    })
 }

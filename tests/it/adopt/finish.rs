@@ -25,7 +25,7 @@ fn what_is_as_it_was_taken_along_makes_way_for_the_result() {
         let world = worked(ALL);
         let before = status(&world);
         assert!(before.len() > 6, "{before:?}");
-        world.relay(&["finish", how, "--dry-run"]).exits(0);
+        world.relay(&["finish", how, "--include-snapshot", "--dry-run"]).exits(0);
         assert_eq!(status(&world), before);
         world
             .relay(&["finish", how])
@@ -50,27 +50,34 @@ fn what_was_changed_since_is_named_and_nothing_is_touched() {
     let before = (world.users_things(), status(&world));
     for how in ["--squash", "--merge"] {
         world
-            .relay(&["finish", how])
+            .relay(&["finish", how, "--include-snapshot"])
             .exits(1)
             .says("has staged changes, which the commit would take along: staged.txt");
     }
     world.write("staged.txt", "staged\n");
-    world.relay(&["finish"]).exits(1).says("has changes of yours in: greeting.txt");
+    world
+        .relay(&["finish", "--include-snapshot"])
+        .exits(1)
+        .says("has changes of yours in: greeting.txt");
     world.write("staged.txt", "staged, and more of mine\n");
     assert_eq!((world.users_things(), status(&world)), before);
 }
 
 #[test]
 fn what_nobody_committed_stays_as_it_is() {
-    let world = worked("git add greeting.txt; git commit -q -m 'Add greeting.txt'");
-    world.relay(&["finish"]).exits(1).says("has staged changes").says("staged.txt");
+    let world = worked("echo whole >>greeting.txt; git commit -q -a -m 'Finish greeting.txt'");
+    world
+        .relay(&["finish"])
+        .exits(1)
+        .says("has staged changes")
+        .says("--include-snapshot brings them");
     world.git(&["reset", "-q"]);
     world.relay(&["finish"]).exits(0).says("left out");
     let after = status(&world);
     assert!(after.contains(&"?? staged.txt".to_owned()), "{after:?}");
     assert!(after.contains(&" D gone.txt".to_owned()), "{after:?}");
     assert!(!after.iter().any(|line| line.contains("greeting.txt")), "{after:?}");
-    assert_eq!(world.git(&["show", "HEAD:greeting.txt"]), "hello\nhalf");
+    assert_eq!(world.git(&["show", "HEAD:greeting.txt"]), "hello\nhalf\nwhole");
 }
 
 #[test]
@@ -80,14 +87,17 @@ fn a_finish_that_is_refused_puts_everything_back() {
     let before = (world.users_things(), status(&world), index(&world));
     world.write(".git/hooks/pre-commit", "#!/bin/sh\nexit 1\n");
     world.run("chmod", &["+x", ".git/hooks/pre-commit"]).exits(0);
-    world.relay(&["finish", "--accept-config"]).exits(1).says("refused the commit");
+    world
+        .relay(&["finish", "--include-snapshot", "--accept-config"])
+        .exits(1)
+        .says("refused the commit");
     fs::remove_file(world.repo.join(".git/hooks/pre-commit")).unwrap();
     let mut after = (world.users_things(), status(&world), index(&world));
     // The index was written; what it says is the same.
     let same = before.0.get(".git/index").cloned();
     after.0.insert(".git/index".to_owned(), same.unwrap());
     assert_eq!(after, before);
-    world.relay(&["finish", "--accept-config"]).exits(0);
+    world.relay(&["finish", "--include-snapshot", "--accept-config"]).exits(0);
     assert_eq!(status(&world), Vec::<String>::new());
 }
 
@@ -95,7 +105,10 @@ fn a_finish_that_is_refused_puts_everything_back() {
 fn an_ignored_file_in_the_way_is_not_overwritten() {
     let world =
         worked("echo theirs >noise.log; git add -f noise.log; git add -A; git commit -q -m All");
-    world.relay(&["finish"]).exits(1).says("has changes of yours in: noise.log");
+    world
+        .relay(&["finish", "--include-snapshot"])
+        .exits(1)
+        .says("has changes of yours in: noise.log");
     assert_eq!(text(&world.repo.join("noise.log")), "ignored\n");
 }
 

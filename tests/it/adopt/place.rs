@@ -38,7 +38,7 @@ fn a_linked_worktree_is_only_read_and_gets_the_result() {
     world.relay(&["adopt", &id[..13], "--headless"]).exits(0);
     assert_eq!((seen(&world, &there), seen(&world, &world.repo)), before);
     assert!(!contract(&world).to_string().contains(there.to_str().unwrap()));
-    world.relay(&["finish"]).exits(0).says("side");
+    world.relay(&["finish", "--include-snapshot"]).exits(0).says("side");
     assert_eq!(world.git(&["-C", there.to_str().unwrap(), "status", "--porcelain"]), "");
     assert_eq!(text(&there.join("greeting.txt")), "hello\nhalf\n");
     assert!(!world.repo.join("greeting.txt").exists());
