@@ -235,7 +235,7 @@ fn for_later(hub: &Hub, args: &Adopt, task: &Task, caller: &Caller) -> Result<u8
     let id = driver.session().session_id.clone();
     out::say(format!("End your turn now. Then, in a shell of your own: git relay resume {id}"));
     if args.json {
-        out::json("adopt", &json!({"did": "asked", "sessionId": id}))?;
+        out::json("run", &json!({"end": "asked", "sessionId": id}))?;
     }
     Ok(0)
 }
