@@ -10,6 +10,7 @@ pub mod custom;
 mod loose;
 #[cfg(test)]
 mod recorded;
+mod skim;
 pub mod store;
 
 use crate::host::config::{AgentTable, Settings};

@@ -29,8 +29,8 @@ pub struct Store {
     pub head: fn(&mut Head, &[u8]),
     /// What one line says of the context that is used.
     pub context: fn(&[u8]) -> Option<Context>,
-    /// The session that a process of this agent works on, by its config folder.
-    pub held: fn(Process, &Path) -> Option<Held>,
+    /// The sessions that a process of this agent works on, by its config folder.
+    pub held: fn(Process, &Path) -> Vec<Held>,
 }
 
 /// What the first lines of a session's file say.
@@ -90,8 +90,8 @@ pub struct Running {
     pub home: Option<PathBuf>,
     /// The folder that it works in.
     pub cwd: Option<PathBuf>,
-    /// The session that it works on, where that can be told.
-    pub held: Option<Held>,
+    /// The sessions that it works on; none where that cannot be told.
+    pub held: Vec<Held>,
 }
 
 /// Which sessions are searched for.
@@ -165,7 +165,7 @@ pub fn running() -> Vec<Running> {
             (None, Some(home)) => Some(PathBuf::from(home).join(store.below_home)),
             (None, None) => None,
         };
-        let held = home.as_ref().and_then(|home| (store.held)(process, home));
+        let held = home.as_ref().map(|home| (store.held)(process, home)).unwrap_or_default();
         Some(Running { agent, process, since: running::began(process), home, cwd, held })
     });
     found.collect()
@@ -276,6 +276,12 @@ pub fn named(homes: &[Home], id: &str) -> Vec<Found> {
     found
 }
 
+impl Running {
+    pub fn works_on(&self, id: &str) -> Option<&Held> {
+        self.held.iter().find(|held| held.id == id)
+    }
+}
+
 impl Found {
     pub fn agent(&self) -> &'static Agent {
         self.home.agent
@@ -284,8 +290,7 @@ impl Found {
     /// The process that works on it.
     pub fn process<'a>(&self, running: &'a [Running]) -> Option<&'a Running> {
         running.iter().find(|other| {
-            other.agent.name == self.agent().name
-                && other.held.as_ref().is_some_and(|held| held.id == self.id)
+            other.agent.name == self.agent().name && other.works_on(&self.id).is_some()
         })
     }
 

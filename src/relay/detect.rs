@@ -72,9 +72,8 @@ impl Process {
     /// The one of `running` that works on `found`. One that does not say what it works on may be
     /// at any session of its folder that was written to since it began.
     pub fn of(found: &Found, running: &[Running], can_be_seen: bool) -> Self {
-        let busy = |running: &Running| running.held.as_ref()?.is_busy;
         match found.process(running) {
-            Some(process) => match busy(process) {
+            Some(process) => match process.works_on(&found.id).and_then(|held| held.is_busy) {
                 Some(true) => Self::Busy,
                 Some(false) => Self::Waits,
                 None => Self::Lives,
@@ -82,7 +81,7 @@ impl Process {
             None if !can_be_seen => Self::Unknown,
             None => {
                 let may_be = |other: &&Running| {
-                    other.held.is_none()
+                    other.held.is_empty()
                         && other.agent.name == found.agent().name
                         && other.cwd.is_some()
                         && other.cwd == found.cwd
