@@ -105,10 +105,18 @@ fn at_work(
         }
         return Ok(None);
     };
+    let pid = works.process.pid;
+    if caller.is_none() && works.held.len() > 1 {
+        let others = works.held.len() - 1;
+        return Err(Fault::refused(format!(
+            "{agent} (process {pid}) works with it, and with {others} other sessions: it is not ended for one"
+        ))
+        .hint(format!("close that session there, then: git relay adopt {}", found.id))
+        .into());
+    }
     if args.force || caller.is_some() {
         return Ok(Some(works.process));
     }
-    let pid = works.process.pid;
     Err(Fault::refused(format!(
         "{agent} (process {pid}) still runs with it, and may go on by itself, at the reset of its limit say"
     ))

@@ -146,7 +146,7 @@ impl Hub {
         let (Some(find), Some(fold)) = (seat.agent.transcript, seat.agent.fold) else {
             return Ok((transcript, lost("this agent keeps none that we can read")));
         };
-        let adoption = session.adopted_leg().filter(|_| dispatch.leg == 1);
+        let adoption = session.adopted.as_ref().filter(|_| dispatch.leg == 1);
         let path = match adoption {
             Some(adoption) => adopt::transcript_of(adoption),
             None => dispatch.agent_session.as_deref().and_then(find),

@@ -174,7 +174,7 @@ impl Driver<'_> {
             return process::identify(child.id());
         }
         // It was never ours to start.
-        if self.session().adopted_leg().is_some() && dispatch.leg == 1 {
+        if self.session().adopted.is_some() && dispatch.leg == 1 {
             return None;
         }
         // Once recorded, it is gone when it is gone: a shell child that it left running is not it.

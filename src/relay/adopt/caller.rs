@@ -46,7 +46,7 @@ pub fn caller(running: &[Running]) -> Result<Option<Caller>> {
         .hint("in a shell of your own: git relay adopt")
         .into());
     };
-    if let Some(held) = above.held.as_ref().filter(|held| held.id != id) {
+    if let Some(held) = above.held.first().filter(|_| above.works_on(&id).is_none()) {
         return Err(Fault::refused(format!(
             "the environment is that of {agent}'s session {id}, and {agent} (process {pid}) works on {}",
             held.id

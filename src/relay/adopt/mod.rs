@@ -26,7 +26,6 @@ use crate::model::moved::Moved;
 use crate::model::names::{Nonce, Oid};
 use crate::model::redact;
 use crate::model::session::{Adoption, Dispatch, Taken};
-use crate::model::transcript::Transcript;
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
 
@@ -35,7 +34,20 @@ impl Driver<'_> {
     pub(super) fn adopt(&mut self) -> Result<Option<End>> {
         let adoption = self.session().adopted.clone().context("there is something to adopt")?;
         let Some(how) = self.part_from(&adoption)? else { return Ok(Some(End::Killed)) };
-        let transcript = self.hub.read_adopted(&adoption)?;
+        let nonce = Nonce::new(random::hex(32)?).context("32 hex digits make a nonce")?;
+        let dispatch = Dispatch {
+            account: adoption.account.clone(),
+            agent_session: Some(adoption.agent_session.clone()),
+            received_at: Some(adoption.last_seen_at),
+            ..Dispatch::begin(adoption.agent.clone(), nonce, 1, adoption.last_seen_at)
+        };
+        if transcript_of(&adoption).is_none() {
+            let (agent, id) = (&adoption.agent, &adoption.agent_session);
+            let what = format!("the transcript of {agent}'s session {id} is gone");
+            let hint = format!("git relay abort {}", self.session().session_id);
+            return Err(Fault::refused(what).hint(hint).into());
+        }
+        let (transcript, _) = self.hub.transcript(self.session(), &dispatch)?;
         let taken = self.take_along(&adoption)?;
         let open = transcript.plan.iter().filter(|item| item.is_open());
         let open_items = open.map(|item| redact::redact(&item.text).text).collect();
@@ -45,13 +57,6 @@ impl Driver<'_> {
             how => how,
         };
         let leg_end = leg.end(how, open_items, adoption.last_seen_at);
-        let nonce = Nonce::new(random::hex(32)?).context("32 hex digits make a nonce")?;
-        let dispatch = Dispatch {
-            account: adoption.account.clone(),
-            agent_session: Some(adoption.agent_session.clone()),
-            received_at: Some(adoption.last_seen_at),
-            ..Dispatch::begin(adoption.agent.clone(), nonce, 1, adoption.last_seen_at)
-        };
         self.step(&Event::Adopted { dispatch, left: Left { taken, leg_end } }, None)?;
         self.furnish()?;
         Ok(None)
@@ -148,24 +153,6 @@ impl Hub {
     fn place(&self, path: &str) -> PathBuf {
         let root = self.repo.main_work_tree().unwrap_or_else(|| self.repo.common_dir());
         root.join(path)
-    }
-
-    /// The transcript of what is adopted; it was there when the session began.
-    fn read_adopted(&self, adoption: &Adoption) -> Result<Transcript> {
-        let fold = self.seat(&adoption.agent)?.agent.fold;
-        let path = transcript_of(adoption);
-        let (Some(path), Some(fold)) = (path, fold) else {
-            return Err(Fault::refused(format!(
-                "the transcript of {}'s session {} is gone",
-                adoption.agent, adoption.agent_session
-            ))
-            .hint("git relay list, then git relay abort SESSION")
-            .into());
-        };
-        let mut transcript = Transcript::default();
-        let mut tail = crate::host::tail::Tail::new(path);
-        tail.read_all(|line| fold(&mut transcript, line))?;
-        Ok(transcript)
     }
 
     /// How texts of the agent are to be read in the session's worktree. `cwd` is the folder it
