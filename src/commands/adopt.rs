@@ -198,7 +198,7 @@ fn receivers(
     agents.extend(to.clone().filter(|to| !hub.settings.agents.contains(to)));
     if agents.is_empty() && !has_terminal {
         return Err(Fault::usage("nobody has said which agents may receive this work")
-            .hint("git relay init --agents claude,codex, or name one: git relay adopt --to AGENT")
+            .hint("name one: git relay adopt --to AGENT; or all, for good: git relay init")
             .into());
     }
     let named: Vec<String> = agents.iter().map(ToString::to_string).collect();

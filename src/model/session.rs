@@ -459,6 +459,12 @@ impl Session {
         self.leg == 0 && self.adopted.is_some()
     }
 
+    /// Whether a leg begins with this state, the one after `earlier`.
+    pub fn begins_leg_after(&self, earlier: &Self) -> bool {
+        let may = earlier.state == State::Resuming || earlier.is_to_adopt();
+        may && self.state == State::Running
+    }
+
     /// The adoption, while its agent's leg is the last one there was.
     pub fn adopted_leg(&self) -> Option<&Adoption> {
         self.adopted.as_ref().filter(|_| self.leg == 1)

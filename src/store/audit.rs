@@ -257,9 +257,7 @@ fn link_fault(earlier: &Session, later: &Session, parents: usize) -> Option<Stri
     if !fsm::may_follow(earlier.state, later.state) {
         return Some(format!("{} does not lead to {}", earlier.state, later.state));
     }
-    let received = earlier.state == State::Resuming || earlier.is_to_adopt();
-    let begins = received && later.state == State::Running;
-    if later.leg != earlier.leg + u32::from(begins) {
+    if later.leg != earlier.leg + u32::from(later.begins_leg_after(earlier)) {
         return Some(format!("leg {} does not lead to leg {}", earlier.leg, later.leg));
     }
     let sealed = earlier.state == State::Snapshotted && later.state == State::EnvelopeBuilt;

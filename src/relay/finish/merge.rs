@@ -139,7 +139,7 @@ impl Driver<'_> {
             .hint(match staged.iter().all(|path| plan.left_out.contains(path)) {
                 // They are in the session's tree as well.
                 true if self.session().adopted.is_some() => format!(
-                    "git relay finish {} --include-snapshot brings them, too; or leave them out: git -C '{place}' stash, then the same again",
+                    "to bring them, too: git relay finish {} --include-snapshot; to leave them out: git -C '{place}' stash, then the same again",
                     self.session().session_id
                 ),
                 _ => format!("git -C '{place}' stash (or commit them), then the same again"),

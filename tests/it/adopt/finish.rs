@@ -28,7 +28,7 @@ fn what_is_as_it_was_taken_along_makes_way_for_the_result() {
         world.relay(&["finish", how, "--include-snapshot", "--dry-run"]).exits(0);
         assert_eq!(status(&world), before);
         world
-            .relay(&["finish", how])
+            .relay(&["finish", how, "--include-snapshot"])
             .exits(0)
             .says("make way for the result")
             .says("refs/relay/aside/");
@@ -70,7 +70,7 @@ fn what_nobody_committed_stays_as_it_is() {
         .relay(&["finish"])
         .exits(1)
         .says("has staged changes")
-        .says("--include-snapshot brings them");
+        .says("to bring them, too: git relay finish");
     world.git(&["reset", "-q"]);
     world.relay(&["finish"]).exits(0).says("left out");
     let after = status(&world);
