@@ -1,6 +1,10 @@
 //! Everything the user can type: clap types and help, nothing else. Man pages, completions and
 //! the README's command table are generated from here.
 
+mod outside;
+
+pub use outside::{Adopt, Detect};
+
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -26,6 +30,7 @@ pub enum Command {
     Start(Start),
     Run(Run),
     Handoff(Handoff),
+    Adopt(Adopt),
     Resume(Resume),
     Record(Record),
     /// Show where a session stands
@@ -37,6 +42,7 @@ pub enum Command {
     Verify(Verify),
     Finish(Finish),
     Abort(Abort),
+    Detect(Detect),
     /// List what each agent can do and whether it could start now
     Agents(Listing),
     Key(Key),
@@ -256,7 +262,7 @@ pub struct Listing {
 /// Show the signed chain of a session's states
 ///
 /// Newest first: commit, time, state, leg, agent, event. The events: begun (the task was taken
-/// on); dispatching (an agent is about to be started), launched (its process is there), started
+/// on), adopted (what an agent left elsewhere is its first leg); dispatching (an agent is about to be started), launched (its process is there), started
 /// (it showed a first sign), received (its model made something: it took over), dispatch-failed
 /// (the start came to nothing); folded (facts or a request were read from the inbox), observed
 /// (usage or a commit was seen); leg-ended (the agent ended), breached (a hand-over was decided),

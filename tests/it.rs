@@ -3,9 +3,11 @@
 #![allow(clippy::print_stdout, reason = "long loops say how far they are")]
 
 mod it {
+    mod adopt;
     mod ask;
     mod complete;
     mod crash;
+    mod detect;
     mod docs;
     mod doctor;
     mod finish;

@@ -28,6 +28,7 @@ pub static AGENT: Agent = Agent {
     signs,
     transcript_signs: None,
     transcript: None,
+    store: None,
     fold: None,
     keeps: None,
     pause: Pause::Interrupt,

@@ -10,6 +10,8 @@ pub mod custom;
 mod loose;
 #[cfg(test)]
 mod recorded;
+mod skim;
+pub mod store;
 
 use crate::host::config::{AgentTable, Settings};
 use crate::host::env;
@@ -45,6 +47,8 @@ pub struct Agent {
     pub transcript_signs: Option<LineSigns>,
     /// Its transcript of the session it calls by this id.
     pub transcript: Option<fn(&str) -> Option<PathBuf>>,
+    /// How it keeps its sessions, where others than ours can be found.
+    pub store: Option<store::Store>,
     /// How long it keeps transcripts; `None` where it keeps them for good.
     pub keeps: Option<Keeps>,
     /// Folds one line of its transcript.

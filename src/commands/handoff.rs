@@ -43,6 +43,13 @@ pub(super) fn run(args: &Handoff) -> Result<u8> {
     let session = ask::open_session(&hub, args.session.as_deref())?;
     finish::must_not_be_finishing(&session)?;
     let id = session.session_id.clone();
+    if session.is_to_adopt() {
+        return Err(Fault::refused(format!(
+            "session '{id}' has not begun: what it adopts is not here yet"
+        ))
+        .hint(format!("git relay resume {id}"))
+        .into());
+    }
     if let Some(to) = &to {
         hub.seat(to)?;
     }

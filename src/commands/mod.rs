@@ -1,10 +1,12 @@
 //! One verb per file: arguments to room `relay` or `store`, result to room `ui`.
 
 mod abort;
+mod adopt;
 mod agents;
 mod allow;
 mod completions;
 mod demo;
+mod detect;
 mod doctor;
 mod finish;
 mod handoff;
@@ -64,6 +66,7 @@ fn run(command: Command) -> Result<u8> {
         Command::Start(args) => start::run(&args),
         Command::Run(args) => run::run(&args),
         Command::Handoff(args) => handoff::run(&args),
+        Command::Adopt(args) => adopt::run(&args),
         Command::Resume(args) => resume::run(&args),
         Command::Record(args) => record::run(&args),
         Command::Status(args) => status::run(&args),
@@ -74,6 +77,7 @@ fn run(command: Command) -> Result<u8> {
         Command::Finish(args) => finish::run(&args),
         Command::Abort(args) => abort::run(&args),
         Command::Agents(args) => agents::run(&args),
+        Command::Detect(args) => detect::run(&args),
         Command::Key(args) => key::run(&args),
         Command::Trust(args) => trust::run(&args),
         Command::Allow(args) => allow::run(&args),

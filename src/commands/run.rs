@@ -4,6 +4,7 @@ use super::{code_of, open_hub};
 use crate::cli::{Level, Run};
 use crate::error::Fault;
 use crate::host::config;
+use crate::model::names::AgentName;
 use crate::model::session::{PermissionLevel, Session};
 use crate::relay::start::{self, Task};
 use crate::relay::{Driver, End, Hub, Options};
@@ -20,7 +21,7 @@ pub(super) fn run(args: &Run) -> Result<u8> {
         ..Options::default()
     };
     if !options.no_launch {
-        someone_can_start(&hub, &task, options.unsandboxed_shell)?;
+        someone_can_start(&hub, &task.agents, task.level, options.unsandboxed_shell)?;
     }
     if hub.repo.has_changes()? {
         out::say(
@@ -82,23 +83,34 @@ fn task(hub: &Hub, args: &Run) -> Result<Task> {
         text: args.task.clone(),
         agents,
         base,
-        level: match args.level {
-            Level::Read => PermissionLevel::Read,
-            Level::Edit => PermissionLevel::Edit,
-            Level::All => PermissionLevel::All,
-        },
+        base_branch: start::branch_in(&hub.repo)?,
+        level: level(args.level),
         threshold_permille: match args.threshold {
             Some(share) => config::permille(share)?,
             None => hub.settings.threshold_permille,
         },
+        adopted: None,
     })
 }
 
+pub(super) fn level(level: Level) -> PermissionLevel {
+    match level {
+        Level::Read => PermissionLevel::Read,
+        Level::Edit => PermissionLevel::Edit,
+        Level::All => PermissionLevel::All,
+    }
+}
+
 /// Refuses before anything is made when no agent at all could start.
-fn someone_can_start(hub: &Hub, task: &Task, unsandboxed_shell: bool) -> Result<()> {
+pub(super) fn someone_can_start(
+    hub: &Hub,
+    agents: &[AgentName],
+    level: PermissionLevel,
+    unsandboxed_shell: bool,
+) -> Result<()> {
     let mut first = None;
-    for agent in &task.agents {
-        match start::obstacles(hub, agent, task.level, unsandboxed_shell)?.into_iter().next() {
+    for agent in agents {
+        match start::obstacles(hub, agent, level, unsandboxed_shell)?.into_iter().next() {
             None => return Ok(()),
             Some(obstacle) => first = first.or(Some(obstacle)),
         }

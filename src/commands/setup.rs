@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// Generated from `cli`, checked in, compared by a test. `git relay --help` opens git-relay(1);
 /// without it git finds nothing.
-const PAGES: [(&str, &str); 21] = [
+const PAGES: [(&str, &str); 23] = [
     ("git-relay.1", include_str!("../../man/git-relay.1")),
     ("git-relay-setup.1", include_str!("../../man/git-relay-setup.1")),
     ("git-relay-init.1", include_str!("../../man/git-relay-init.1")),
@@ -20,6 +20,8 @@ const PAGES: [(&str, &str); 21] = [
     ("git-relay-resume.1", include_str!("../../man/git-relay-resume.1")),
     ("git-relay-record.1", include_str!("../../man/git-relay-record.1")),
     ("git-relay-status.1", include_str!("../../man/git-relay-status.1")),
+    ("git-relay-detect.1", include_str!("../../man/git-relay-detect.1")),
+    ("git-relay-adopt.1", include_str!("../../man/git-relay-adopt.1")),
     ("git-relay-list.1", include_str!("../../man/git-relay-list.1")),
     ("git-relay-log.1", include_str!("../../man/git-relay-log.1")),
     ("git-relay-show.1", include_str!("../../man/git-relay-show.1")),

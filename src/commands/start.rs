@@ -30,7 +30,7 @@ pub(super) fn run(args: &Start) -> Result<u8> {
             .hint("git commit --allow-empty -m 'Initial commit'")
             .into());
     }
-    let agents = agents(&hub, args)?;
+    let agents = agents(&hub, &args.agents, args.agent.as_ref())?;
     someone_is_here(&hub, &agents)?;
     let text = match &args.task {
         Some(text) => text.clone(),
@@ -52,12 +52,14 @@ pub(super) fn run(args: &Start) -> Result<u8> {
         text,
         agents,
         base,
+        base_branch: start::branch_in(&hub.repo)?,
         // The person's own settings rule, and they are there to be asked.
         level: PermissionLevel::Ask,
         threshold_permille: match args.threshold {
             Some(share) => config::permille(share)?,
             None => hub.settings.threshold_permille,
         },
+        adopted: None,
     };
     let mut teller = Teller::default();
     let mut report = |progress| teller.tell(progress);
@@ -67,12 +69,16 @@ pub(super) fn run(args: &Start) -> Result<u8> {
 
 /// The agents that may have it, the one to begin with first. Whoever is named here, or in the
 /// configuration, is consented to; where nobody is, the person is asked once.
-fn agents(hub: &Hub, args: &Start) -> Result<Vec<AgentName>> {
-    let mut agents = match config::names(args.agents.clone())? {
+pub(super) fn agents(
+    hub: &Hub,
+    named: &[String],
+    first: Option<&String>,
+) -> Result<Vec<AgentName>> {
+    let mut agents = match config::names(named.to_vec())? {
         named if named.is_empty() => hub.settings.agents.clone(),
         named => named,
     };
-    if let Some(first) = config::names(args.agent.iter().cloned().collect())?.into_iter().next() {
+    if let Some(first) = config::names(first.cloned().into_iter().collect())?.into_iter().next() {
         agents.retain(|agent| *agent != first);
         agents.insert(0, first);
     }
@@ -108,7 +114,7 @@ fn confirmed(hub: &Hub) -> Result<Vec<AgentName>> {
 }
 
 /// Refuses before anything is made when no agent at all could be started.
-fn someone_is_here(hub: &Hub, agents: &[AgentName]) -> Result<()> {
+pub(super) fn someone_is_here(hub: &Hub, agents: &[AgentName]) -> Result<()> {
     let mut first = None;
     for agent in agents {
         match start::obstacles_at_terminal(hub, agent)?.into_iter().next() {

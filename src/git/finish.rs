@@ -160,7 +160,8 @@ impl Repository {
         ))
     }
 
-    fn stands(&self, path: &[u8]) -> bool {
+    /// Whether there is anything at this path.
+    pub fn stands(&self, path: &[u8]) -> bool {
         self.work_tree.join(OsStr::from_bytes(path)).symlink_metadata().is_ok()
     }
 

@@ -1,13 +1,15 @@
 //! A session worktree that was deleted, by hand or by its agent, is laid out again.
 
-use super::worktree::MARK;
+use super::lock::clear_stale;
+use super::worktree::{MAKES_VARIABLE, MARK};
 use super::{Repository, branch_ref};
 use crate::error::Fault;
-use crate::host::files;
+use crate::host::{files, process};
 use crate::model::names::Oid;
 use anyhow::{Context, Result, bail};
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 impl Repository {
     /// Writes what makes `path` the worktree of `git_dir` on `branch` (short name) again, where it
@@ -61,6 +63,29 @@ impl Repository {
         let call = self.git(["checkout-index", "--all", "--force", "--quiet"]);
         call.env("GIT_INDEX_FILE", &index).output()?;
         fs::remove_file(&scratch).ok();
+        // Exit 1 only says that something differs.
+        self.git(["update-index", "-q", "--refresh"]).output()?;
+        Ok(())
+    }
+
+    /// Makes this worktree hold the files of `from`, uncommitted on `base`, which is checked out.
+    /// Nobody has worked in it yet. `before` is what an attempt that was killed was at: what it
+    /// laid out here and `from` does not have goes again.
+    pub fn lay_over(&self, base: &Oid, from: &Oid, before: Option<&Oid>) -> Result<()> {
+        let makes = self.work_tree.to_string_lossy().into_owned();
+        process::sweep(MAKES_VARIABLE, &makes, Duration::from_secs(2))?;
+        clear_stale(&self.index_path())?;
+        let read = |words: &[&str], tree: &Oid| {
+            let call = self.git(["read-tree", "--reset"]).args(words).args([tree.as_str()]);
+            // What a partial clone lacks is fetched: no agent has been at work here.
+            call.env("GIT_NO_LAZY_FETCH", "0").env(MAKES_VARIABLE, &makes).run()
+        };
+        if let Some(before) = before {
+            read(&[], before)?;
+            read(&["-u"], base)?;
+        }
+        read(&["-u"], from)?;
+        read(&[], base)?;
         // Exit 1 only says that something differs.
         self.git(["update-index", "-q", "--refresh"]).output()?;
         Ok(())

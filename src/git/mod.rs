@@ -5,6 +5,7 @@
 //! room. Absent: sessions and agents as ideas (their names appear only in ref names), and the
 //! clock: every stored time is a parameter.
 
+mod aside;
 mod capture;
 pub mod changes;
 pub mod finish;
@@ -17,6 +18,7 @@ mod lock;
 mod mend;
 mod notes;
 pub mod objects;
+pub mod place;
 pub mod read;
 pub mod refs;
 pub mod run;
@@ -33,7 +35,8 @@ pub mod worktree;
 
 pub use objects::Commit;
 pub use refs::{
-    NOTES_REF, branch_ref, kept_ref, result_ref, session_ref, snapshot_ref, undone_ref, wip_ref,
+    NOTES_REF, aside_ref, branch_ref, kept_ref, result_ref, session_ref, snapshot_ref, undone_ref,
+    wip_ref,
 };
 pub use snapshot::{Caps, Snapshot};
 

@@ -73,6 +73,18 @@ impl Repository {
         Ok(snapshot)
     }
 
+    /// Captures a worktree of the user's: objects are written, and nothing of it is touched.
+    pub fn take_copy(
+        &self,
+        caps: &Caps,
+        message: &str,
+        time: i64,
+        earlier: Option<&Oid>,
+    ) -> Result<Snapshot> {
+        let (snapshot, _) = self.take(self.read_index()?, caps, message, time, earlier)?;
+        Ok(snapshot)
+    }
+
     /// Captures what differs from HEAD, looked for through `index`; gives that index again, as it
     /// would be of the snapshot's tree.
     pub(super) fn take(

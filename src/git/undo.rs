@@ -21,6 +21,8 @@ pub struct Undo<'a> {
     pub old: &'a Oid,
     /// What the merge makes of the files, conflicts included.
     pub new: &'a Oid,
+    /// What was set aside for the merge, and is put back.
+    pub aside: Option<&'a Oid>,
     /// Where to keep what is neither of both, and under which message.
     pub keep: &'a str,
     pub message: &'a str,
@@ -36,7 +38,12 @@ impl Repository {
         let dirty: Vec<&Vec<u8>> = touched.iter().filter(|path| dirty.contains(path)).collect();
         let mut foreign = Vec::new();
         for path in &dirty {
-            if !self.holds_beginning(path, undo.new)? && !self.holds_beginning(path, undo.old)? {
+            let known = [Some(undo.new), Some(undo.old), undo.aside].into_iter().flatten();
+            let mut is_known = false;
+            for commit in known {
+                is_known |= self.holds_beginning(path, commit)?;
+            }
+            if !is_known {
                 foreign.push(path.as_slice());
             }
         }
@@ -44,6 +51,9 @@ impl Repository {
             self.keep_paths(&foreign, undo)?;
         }
         self.restore(&dirty, undo.old)?;
+        if let Some(aside) = undo.aside {
+            self.put_back(aside)?;
+        }
         self.git(["merge", "--quit"]).run()?;
         files::remove(&self.git_dir.join("SQUASH_MSG"))?;
         Ok(!foreign.is_empty())
@@ -85,25 +95,37 @@ impl Repository {
     }
 
     /// Sets index and files of `paths` to what `to` holds.
-    fn restore(&self, paths: &[&Vec<u8>], to: &Oid) -> Result<()> {
+    pub(super) fn restore(&self, paths: &[&Vec<u8>], to: &Oid) -> Result<()> {
+        let mut files = Vec::new();
+        for path in paths {
+            match self.entry_at(to, path)? {
+                Some(_) => {
+                    files.extend_from_slice(path);
+                    files.push(0);
+                }
+                None => self.remove_file(path)?,
+            }
+        }
+        self.stage(paths, to)?;
+        if !files.is_empty() {
+            self.git(["checkout-index", "-f", "-u", "-z", "--stdin"]).stdin(files).run()?;
+        }
+        Ok(())
+    }
+
+    /// Sets the index of `paths` to what `to` holds.
+    pub(super) fn stage(&self, paths: &[&Vec<u8>], to: &Oid) -> Result<()> {
         let tree = self.tree_at(to)?;
         let nothing = "0".repeat(to.as_str().len());
-        let (mut entries, mut files) = (Vec::new(), Vec::new());
+        let mut entries = Vec::new();
         for path in paths {
             let entry = tree.lookup_entry(path.split(|byte| *byte == b'/'))?;
             let word = entry.and_then(|entry| {
                 Some((mode_word(entry.mode().kind())?, entry.oid().to_hex().to_string()))
             });
             let line = match word {
-                Some((mode, oid)) => {
-                    files.extend_from_slice(path);
-                    files.push(0);
-                    format!("{mode} {oid}\t")
-                }
-                None => {
-                    self.remove_file(path)?;
-                    format!("0 {nothing}\t")
-                }
+                Some((mode, oid)) => format!("{mode} {oid}\t"),
+                None => format!("0 {nothing}\t"),
             };
             entries.extend_from_slice(line.as_bytes());
             entries.extend_from_slice(path);
@@ -112,14 +134,11 @@ impl Repository {
         if !entries.is_empty() {
             self.git(["update-index", "-z", "--index-info"]).stdin(entries).run()?;
         }
-        if !files.is_empty() {
-            self.git(["checkout-index", "-f", "-u", "-z", "--stdin"]).stdin(files).run()?;
-        }
         Ok(())
     }
 
     /// Removes a file of this worktree, and the folders that it leaves empty.
-    fn remove_file(&self, path: &[u8]) -> Result<()> {
+    pub(super) fn remove_file(&self, path: &[u8]) -> Result<()> {
         let on_disk = self.on_disk(path.as_bstr());
         match fs::remove_file(&on_disk) {
             // A folder there is not the merge's.

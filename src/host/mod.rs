@@ -9,6 +9,8 @@ pub mod files;
 pub mod lock;
 pub mod process;
 pub mod random;
+pub mod records;
+pub mod running;
 pub mod stand_by;
 pub mod tail;
 pub mod terminal;

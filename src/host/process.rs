@@ -14,6 +14,9 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+/// A process deeper down than this is nobody's shell.
+const ANCESTORS_MOST: usize = 64;
+
 /// How to start a program that outlives us if need be.
 #[derive(Debug)]
 pub struct Spawn<'a> {
@@ -183,6 +186,33 @@ pub fn signal(process: Process, signal: Signal) {
     if let (true, Some(pid)) = (is_alive(process), pid(process)) {
         _ = rustix::process::kill_process(pid, signal);
     }
+}
+
+/// Sends `signal` to a process of this user that we did not start: to its group where it leads one
+/// that is its own, else to it alone. A shell without job control leaves what it starts in its own
+/// group, and with that itself and us.
+pub fn signal_stranger(process: Process, signal: Signal) {
+    let is_own = fs::metadata(format!("/proc/{}", process.pid))
+        .is_ok_and(|found| found.uid() == rustix::process::geteuid().as_raw());
+    if !is_own {
+        return;
+    }
+    let group = |pid: u32| stat_of(pid)?.get(2)?.parse::<u32>().ok();
+    let leads = group(process.pid) == Some(process.pid);
+    let others = ancestors().chain(parent(process.pid));
+    let with_us = others.into_iter().any(|pid| group(pid) == Some(process.pid));
+    if leads && !with_us {
+        signal_group(process, signal);
+    } else {
+        self::signal(process, signal);
+    }
+}
+
+/// This very process, its parent, and so on.
+pub fn ancestors() -> impl Iterator<Item = u32> {
+    std::iter::successors(Some(std::process::id()), |pid| parent(*pid))
+        .take_while(|pid| *pid != 0)
+        .take(ANCESTORS_MOST)
 }
 
 fn pid(process: Process) -> Option<Pid> {

@@ -14,6 +14,7 @@ mod tests;
 pub use diagram::diagram;
 pub use moves::{may_follow, moves};
 
+use super::adoption::Left;
 use super::names::{AgentName, Digest};
 use super::quota::Reading;
 use super::session::{
@@ -37,6 +38,12 @@ pub enum Event {
     Observed {
         readings: Vec<Reading>,
         safe_point: Option<SafePoint>,
+    },
+    /// What an agent left that worked before the session began is in its worktree: that was leg 1.
+    /// No process ever carries the nonce of `dispatch`.
+    Adopted {
+        dispatch: Dispatch,
+        left: Left,
     },
     /// Intent: this agent is about to be started under this nonce. `guard` is the digest of the
     /// git configuration facts it is started with.
@@ -100,6 +107,7 @@ impl Event {
         match self {
             Self::Folded { .. } => "folded",
             Self::Observed { .. } => "observed",
+            Self::Adopted { .. } => "adopted",
             Self::Dispatching { .. } => "dispatching",
             Self::Launched { .. } => "launched",
             Self::Started { .. } => "started",
@@ -123,6 +131,8 @@ impl Event {
 /// What a driver has to do next in a state, as data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
+    /// End the agent whose work is adopted if it still runs, and take that work.
+    Adopt,
     /// Watch the agent that runs under the dispatch's nonce; wait beside it if it is not ours.
     Watch,
     /// Tell the agent to stop, end it after the deadline, sweep, snapshot.
@@ -141,6 +151,7 @@ pub fn due(session: &Session) -> Effect {
         return Effect::Rest;
     }
     match session.state {
+        State::Dispatched if session.is_to_adopt() => Effect::Adopt,
         State::Running if session.leg_end.is_some() => Effect::Rest,
         State::Running | State::Resuming => Effect::Watch,
         State::Dispatched if under_way(session) => Effect::Watch,
@@ -174,6 +185,8 @@ pub enum Why {
     AgentStillRuns,
     UnknownAgent,
     BeingFinished,
+    NotAdopted,
+    AnotherSession,
 }
 
 impl fmt::Display for Why {
@@ -186,6 +199,8 @@ impl fmt::Display for Why {
             Self::AgentStillRuns => ": its agent still runs",
             Self::UnknownAgent => ": the agent was not consented to",
             Self::BeingFinished => ": it is being finished",
+            Self::NotAdopted => ": what it begins with is not here yet",
+            Self::AnotherSession => ": it adopts another one",
         })
     }
 }
@@ -232,6 +247,7 @@ fn take(next: &mut Session, event: &Event) -> Result<State, Why> {
             next.guard = Some(guard.clone());
             Ok(state)
         }
+        Event::Adopted { dispatch, left } => adopted(next, dispatch, left),
         Event::Dispatching { dispatch, guard } => dispatching(next, dispatch, guard),
         Event::Launched { process } => {
             let dispatch = open_dispatch(next, &[State::Dispatched])?;
@@ -315,7 +331,8 @@ fn take(next: &mut Session, event: &Event) -> Result<State, Why> {
 /// While a session is being finished no leg may begin or end.
 fn is_refused_while_finishing(event: &Event) -> bool {
     match event {
-        Event::Dispatching { .. }
+        Event::Adopted { .. }
+        | Event::Dispatching { .. }
         | Event::Launched { .. }
         | Event::Started { .. }
         | Event::Received
@@ -361,7 +378,36 @@ fn fold(
     next.hooks_fired |= hooks_fired;
 }
 
+/// Leg 1 is over: its agent had taken over long ago, and its end is known.
+fn adopted(next: &mut Session, dispatch: &Dispatch, left: &Left) -> Result<State, Why> {
+    if next.state != State::Dispatched || !next.is_to_adopt() {
+        return Err(Why::State);
+    }
+    let Some(adoption) = &mut next.adopted else { return Err(Why::State) };
+    let names = (&dispatch.agent, dispatch.agent_session.as_ref());
+    if names != (&adoption.agent, Some(&adoption.agent_session)) {
+        return Err(Why::AnotherSession);
+    }
+    if dispatch.leg != 1 {
+        return Err(Why::WrongLeg);
+    }
+    adoption.taken = Some(left.taken.clone());
+    let taken = Dispatch { outcome: Some(DispatchOutcome::Received), ..dispatch.clone() };
+    next.leg = 1;
+    next.dispatches.push(taken.clone());
+    next.dispatch = Some(taken);
+    // Whoever adopts wants it handed over, however it ended; most ends say so by themselves.
+    let speaks = left.leg_end.outcome.is_breach();
+    let asked = next.request.take().filter(|request| request.to.is_some() || !speaks);
+    leg_ended(next, &left.leg_end);
+    next.request = asked;
+    Ok(State::Running)
+}
+
 fn dispatching(next: &mut Session, dispatch: &Dispatch, guard: &Digest) -> Result<State, Why> {
+    if next.is_to_adopt() {
+        return Err(Why::NotAdopted);
+    }
     match next.state {
         State::EnvelopeBuilt => {}
         State::Dispatched if !under_way(next) => {}

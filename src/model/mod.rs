@@ -1,6 +1,7 @@
 //! The rules. Pure: no files, clock, environment, processes or randomness; time and nonces come
 //! in as parameters. Everything here is decided by its arguments alone.
 
+pub mod adoption;
 pub mod canon;
 pub mod contract;
 pub mod digest;
@@ -8,9 +9,11 @@ pub mod envelope;
 pub mod fsm;
 pub mod heard;
 pub mod inbox;
+pub mod moved;
 pub mod names;
 pub mod note;
 pub mod outcome;
+pub mod ports;
 pub mod quota;
 pub mod receivers;
 pub mod redact;

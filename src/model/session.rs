@@ -1,7 +1,9 @@
 //! The record a session's state commit holds (`state.json`): one task, worked on in one worktree
 //! on one branch, by one agent at a time.
 
+pub use super::adoption::{Adoption, Taken};
 pub use super::outcome::{BreachReason, DispatchOutcome, Outcome};
+pub use super::ports::{PORTS_EACH, port_base};
 
 use super::names::{AgentName, ContractId, Digest, Nonce, Oid, SessionId};
 use super::quota::{Reading, THRESHOLD_PERMILLE_DEFAULT};
@@ -272,6 +274,10 @@ pub struct Finishing {
     /// What is merged into it.
     pub source: Oid,
     pub message: String,
+    /// What stood uncommitted there, and is in the result: kept by this commit, and put back where
+    /// the finish is taken back.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub aside: Option<Oid>,
     /// The paths in conflict, once the user has been told of them.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub conflicts: Vec<String>,
@@ -344,24 +350,6 @@ pub struct Workplace {
     pub port_base: Option<u16>,
 }
 
-/// Ports below those that systems give out by themselves (from 32768 on Linux), in ranges.
-const PORT_FIRST: u16 = 20_000;
-pub const PORTS_EACH: u16 = 50;
-const PORT_RANGES: u16 = 250;
-
-/// A range of ports for a new session: the one its name leads to, or the next that none of
-/// `taken` has. Sessions of other clones are told apart by chance only.
-pub fn port_base(id: &SessionId, taken: &[u16]) -> u16 {
-    // FNV-1a: the same for a name everywhere.
-    let hash = id
-        .as_str()
-        .bytes()
-        .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
-    let first = (hash % u32::from(PORT_RANGES)) as u16;
-    let base = |step: u16| PORT_FIRST + (first + step) % PORT_RANGES * PORTS_EACH;
-    (0..PORT_RANGES).map(base).find(|base| !taken.contains(base)).unwrap_or(base(0))
-}
-
 /// The session: the whole truth about it is this record plus the chain it stands in.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -386,6 +374,9 @@ pub struct Session {
     pub declared: Vec<Declared>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub request: Option<Request>,
+    /// What leg 1 was, where an agent worked it before the session began.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub adopted: Option<Adoption>,
     /// The start that is under way or that the running leg came from.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub dispatch: Option<Dispatch>,
@@ -442,6 +433,7 @@ impl Session {
             inbox_offset: 0,
             declared: Vec::new(),
             request: None,
+            adopted: None,
             dispatch: None,
             dispatches: Vec::new(),
             breach: None,
@@ -462,6 +454,22 @@ impl Session {
         self.permission_level == PermissionLevel::Ask
     }
 
+    /// What it is to begin with is still where an agent left it.
+    pub fn is_to_adopt(&self) -> bool {
+        self.leg == 0 && self.adopted.is_some()
+    }
+
+    /// Whether a leg begins with this state, the one after `earlier`.
+    pub fn begins_leg_after(&self, earlier: &Self) -> bool {
+        let may = earlier.state == State::Resuming || earlier.is_to_adopt();
+        may && self.state == State::Running
+    }
+
+    /// The adoption, while its agent's leg is the last one there was.
+    pub fn adopted_leg(&self) -> Option<&Adoption> {
+        self.adopted.as_ref().filter(|_| self.leg == 1)
+    }
+
     /// The agent of the running or last leg, or the one being started.
     pub fn agent(&self) -> Option<&AgentName> {
         self.dispatch.as_ref().map(|dispatch| &dispatch.agent)
@@ -473,25 +481,5 @@ impl Session {
             Some(agent) => format!("{agent} leg {}", self.leg.max(1)),
             None => "user".to_owned(),
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_session_gets_ports_that_no_other_has_and_the_same_each_time() {
-        let id = SessionId::new("add-a-login-page-3f2a").unwrap();
-        let mut taken = Vec::new();
-        for _ in 0..PORT_RANGES {
-            let base = port_base(&id, &taken);
-            assert_eq!(base, port_base(&id, &taken));
-            assert!((PORT_FIRST..32_768 - PORTS_EACH).contains(&base), "{base}");
-            assert!(taken.iter().all(|other: &u16| other.abs_diff(base) >= PORTS_EACH));
-            taken.push(base);
-        }
-        // When all are taken there is none but a shared one.
-        assert_eq!(port_base(&id, &taken), taken[0]);
     }
 }

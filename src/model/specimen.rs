@@ -266,6 +266,7 @@ fn session(task: &str) -> Session {
             .into_iter()
             .collect(),
         request: None,
+        adopted: None,
         dispatch: Some(Dispatch::begin(
             agent("claude"),
             Nonce::new("0".repeat(32)).unwrap(),

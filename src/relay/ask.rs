@@ -13,9 +13,6 @@ use std::path::PathBuf;
 
 pub use inbox::{Unfolded, facts, own_leg, unfolded};
 
-/// A process deeper down than this is nobody's shell.
-const ANCESTORS_MOST: usize = 64;
-
 /// Where the inbox of a session is.
 pub fn inbox_path(hub: &Hub, session: &Session) -> PathBuf {
     hub.git_dir(session).join("relay-inbox")
@@ -67,8 +64,7 @@ pub fn leg_of(session: &Session) -> Option<String> {
 pub fn is_inside(session: &Session) -> bool {
     let agent = session.dispatch.as_ref().and_then(|dispatch| dispatch.process);
     let Some(agent) = agent.filter(|agent| process::is_alive(*agent)) else { return false };
-    let ancestors = std::iter::successors(Some(std::process::id()), |pid| process::parent(*pid));
-    ancestors.take(ANCESTORS_MOST).any(|pid| pid == agent.pid)
+    process::ancestors().any(|pid| pid == agent.pid)
 }
 
 /// The session that is meant: named, or that of the agent we run in, or that of the worktree we

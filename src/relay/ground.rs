@@ -48,9 +48,15 @@ impl Driver<'_> {
         }
         files::make_folder(&self.hub.folder(&session.session_id))?;
         let worktree = self.worktree();
+        // What it is made from is looked at only when its agent has ended.
+        if session.is_to_adopt() {
+            return Ok(());
+        }
         // Until an agent was to be started it may be half made, whatever is there.
         if session.leg > 0 {
-            return self.mend_worktree();
+            self.mend_worktree()?;
+            // Only then is it known to hold all that was taken along.
+            return if session.adopted_leg().is_some() { self.furnish() } else { Ok(()) };
         }
         let is_there = self.git_dir().join("HEAD").exists() && worktree.join(".git").exists();
         if session.dispatch.is_some() && is_there {

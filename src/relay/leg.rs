@@ -60,6 +60,21 @@ pub(super) struct Leg {
 }
 
 impl Leg {
+    /// What the whole transcript of an agent adds up to that worked at somebody's terminal.
+    pub(super) fn of(transcript: Transcript) -> Self {
+        Self {
+            started: true,
+            received: true,
+            agent_session: transcript.agent_session.clone(),
+            readings: transcript.readings.clone(),
+            open_calls: transcript.open_calls.keys().cloned().collect(),
+            open_items: transcript.plan.iter().filter(|item| item.is_open()).count(),
+            ending: transcript.ending.clone().map(clean),
+            at_terminal: Some(transcript),
+            ..Self::default()
+        }
+    }
+
     pub(super) fn take(&mut self, sign: Sign) {
         match sign {
             Sign::Started { agent_session } => {
@@ -153,6 +168,11 @@ impl Leg {
 
     pub(super) fn has_open_call(&self) -> bool {
         !self.open_calls.is_empty()
+    }
+
+    /// A person broke its last turn off.
+    pub(super) fn was_interrupted(&self) -> bool {
+        self.ending == Some(Ending::Interrupted)
     }
 
     pub(super) fn has_ended(&self) -> bool {

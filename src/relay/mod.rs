@@ -5,9 +5,11 @@
 //! snapshots, signs contracts and starts agents.
 
 pub mod abort;
+pub mod adopt;
 pub mod ask;
 mod circle;
 mod clean;
+pub mod detect;
 mod dispatch;
 pub mod dry_run;
 pub mod finish;
@@ -278,6 +280,11 @@ impl<'a> Driver<'a> {
         self.fold_inbox()?;
         loop {
             match fsm::due(self.session()) {
+                Effect::Adopt => {
+                    if let Some(end) = self.adopt()? {
+                        return Ok(end);
+                    }
+                }
                 Effect::Watch => self.watch()?,
                 Effect::Pause => self.pause()?,
                 Effect::Contract => self.seal()?,

@@ -168,6 +168,11 @@ impl Driver<'_> {
         let held = repo.read_ref(holder)?;
         let mut taken = repo.take_snapshot(&Caps::default(), &subject, now, held.as_ref())?;
         taken.not_captured.extend(self.lost.iter().cloned());
+        if let Some(along) = session.adopted_leg().and_then(|adoption| adoption.taken.as_ref()) {
+            taken.not_captured.extend(along.not_captured.iter().cloned());
+            // Here it is only uncommitted; where it comes from it was staged.
+            taken.staged.extend(along.staged.iter().cloned());
+        }
         for lost in &mut taken.not_captured {
             lost.what = words(&lost.what);
         }

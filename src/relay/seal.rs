@@ -1,7 +1,7 @@
 //! From what the agent left to a signed contract: SNAPSHOTTED to ENVELOPE_BUILT.
 
 use super::watch::Watch;
-use super::{Driver, Hub};
+use super::{Driver, Hub, adopt};
 use crate::error::Fault;
 use crate::git::Repository;
 use crate::host::tail::Tail;
@@ -47,7 +47,9 @@ impl Driver<'_> {
     pub(super) fn open_items(&self, watch: &Watch) -> Vec<String> {
         let Some(mut dispatch) = self.session().dispatch.clone() else { return Vec::new() };
         dispatch.agent_session = watch.leg.agent_session.clone().or(dispatch.agent_session);
-        let Ok((transcript, _)) = self.hub.transcript(&dispatch) else { return Vec::new() };
+        let Ok((transcript, _)) = self.hub.transcript(self.session(), &dispatch) else {
+            return Vec::new();
+        };
         transcript
             .plan
             .iter()
@@ -85,7 +87,7 @@ impl Hub {
     ) -> Result<digest::Draft> {
         let dispatch = session.dispatch.clone().context("a leg has a dispatch")?;
         let snapshot = session.snapshot.clone().context("SNAPSHOTTED has a snapshot")?;
-        let (transcript, lost) = self.transcript(&dispatch)?;
+        let (transcript, lost) = self.transcript(session, &dispatch)?;
         let mut snapshot = snapshot;
         snapshot.not_captured.extend(lost);
         let base = &session.workplace.base_commit;
@@ -133,6 +135,7 @@ impl Hub {
     /// What the agent's own transcript of this dispatch holds, and what of it could not be had.
     pub(super) fn transcript(
         &self,
+        session: &Session,
         dispatch: &Dispatch,
     ) -> Result<(Transcript, Option<NotCaptured>)> {
         let mut transcript = Transcript::default();
@@ -143,9 +146,16 @@ impl Hub {
         let (Some(find), Some(fold)) = (seat.agent.transcript, seat.agent.fold) else {
             return Ok((transcript, lost("this agent keeps none that we can read")));
         };
-        let path = dispatch.agent_session.as_deref().and_then(find);
+        let adoption = session.adopted.as_ref().filter(|_| dispatch.leg == 1);
+        let path = match adoption {
+            Some(adoption) => adopt::transcript_of(adoption),
+            None => dispatch.agent_session.as_deref().and_then(find),
+        };
         let Some(path) = path else { return Ok((transcript, lost("it was not found"))) };
         Tail::new(path).read_all(|line| fold(&mut transcript, line))?;
+        if let Some(adoption) = adoption {
+            self.moved(adoption, transcript.cwd.as_deref()).transcript(&mut transcript);
+        }
         let why = transcript.warnings.first().cloned();
         Ok((transcript, why.and_then(|why| lost(&why))))
     }

@@ -9,7 +9,7 @@ use crate::git::refs::SESSIONS;
 use crate::git::{Caps, Repository};
 use crate::host::{clock, lock, random};
 use crate::model::names::{AgentName, Oid, SessionId};
-use crate::model::session::{PermissionLevel, Session, Workplace, port_base};
+use crate::model::session::{Adoption, PermissionLevel, Request, Session, Workplace, port_base};
 use crate::model::{redact, screen};
 use crate::store::{self, Stored};
 use anyhow::{Context, Result};
@@ -22,8 +22,12 @@ pub struct Task {
     pub text: String,
     pub agents: Vec<AgentName>,
     pub base: Oid,
+    /// The branch that the result is for, its short name.
+    pub base_branch: Option<String>,
     pub level: PermissionLevel,
     pub threshold_permille: u32,
+    /// Leg 1, where an agent has worked it already, and what the person wants with it.
+    pub adopted: Option<(Adoption, Request)>,
 }
 
 /// Text beyond this is no task; it belongs into a file of the repository.
@@ -59,22 +63,26 @@ pub fn begin<'a>(
         worktree: hub.settings.worktree_dir.join(id.as_str()).to_string_lossy().into_owned(),
         branch: format!("{}/{id}", hub.settings.branch_prefix),
         base_commit: task.base.clone(),
-        base_branch: hub
-            .repo
-            .head_branch()?
-            .and_then(|name| name.strip_prefix("refs/heads/").map(str::to_owned)),
+        base_branch: task.base_branch.clone(),
         port_base: Some(port_base(&id, &taken_ports(hub)?)),
     };
     let mut session = Session::begin(id.clone(), redacted, workplace, clock::now());
     session.permission_level = task.level;
     session.agents.clone_from(&task.agents);
     session.threshold_permille = task.threshold_permille;
+    (session.adopted, session.request) = task.adopted.clone().unzip();
     let held = lock::take(&hub.lock_path(&id), Duration::ZERO)?.context("a new session is ours")?;
     let key = store::keys::load_key(&hub.repo)?;
     let tip = store::save(&hub.repo, &key, &session, "begun", actor, None, None)?;
     let stored = Stored { session, tip };
     report(Progress::Step { event: "begun".to_owned(), session: Box::new(stored.session.clone()) });
     Driver::with(hub, stored, held, actor, options, report)
+}
+
+/// The short name of the branch that is checked out in `repo`.
+pub fn branch_in(repo: &Repository) -> Result<Option<String>> {
+    let name = repo.head_branch()?;
+    Ok(name.and_then(|name| name.strip_prefix("refs/heads/").map(str::to_owned)))
 }
 
 /// Refuses a branch that stands where the folder of the session branches belongs.

@@ -173,6 +173,10 @@ impl Driver<'_> {
         if let Some(child) = &self.child {
             return process::identify(child.id());
         }
+        // It was never ours to start.
+        if self.session().adopted.is_some() && dispatch.leg == 1 {
+            return None;
+        }
         // Once recorded, it is gone when it is gone: a shell child that it left running is not it.
         if dispatch.process.is_some() {
             return dispatch.process.filter(|process| process::is_alive(*process));

@@ -12,7 +12,7 @@ use crate::model::fsm;
 use crate::model::names::{Digest, Oid};
 use crate::model::note;
 use crate::model::screen::first_chars;
-use crate::model::session::{Session, State};
+use crate::model::session::{Adoption, Session, State};
 use crate::model::sign::{self, CONTRACT_NAMESPACE};
 use crate::model::trust::Trust;
 use anyhow::Result;
@@ -257,8 +257,7 @@ fn link_fault(earlier: &Session, later: &Session, parents: usize) -> Option<Stri
     if !fsm::may_follow(earlier.state, later.state) {
         return Some(format!("{} does not lead to {}", earlier.state, later.state));
     }
-    let received = earlier.state == State::Resuming && later.state == State::Running;
-    if later.leg != earlier.leg + u32::from(received) {
+    if later.leg != earlier.leg + u32::from(later.begins_leg_after(earlier)) {
         return Some(format!("leg {} does not lead to leg {}", earlier.leg, later.leg));
     }
     let sealed = earlier.state == State::Snapshotted && later.state == State::EnvelopeBuilt;
@@ -270,6 +269,7 @@ fn link_fault(earlier: &Session, later: &Session, parents: usize) -> Option<Stri
         (earlier.task == later.task, "its task"),
         (earlier.created_at == later.created_at, "its beginning"),
         (earlier.permission_level == later.permission_level, "its permission level"),
+        (Adoption::goes_on(&earlier.adopted, &later.adopted), "what it adopts"),
     ];
     let changed = fixed.into_iter().find(|(same, _)| !same)?.1;
     Some(format!("{changed} was changed, which no step does"))

@@ -25,6 +25,14 @@ fn of_step(event: &str, session: &Session) -> Option<String> {
     let agent = session.agent().map_or("the agent", |agent| agent.as_str());
     Some(match event {
         "begun" => format!("session {} on branch {}", session.session_id, session.workplace.branch),
+        "adopted" => {
+            let end = session.leg_end.as_ref()?;
+            format!(
+                "what {agent} left is here; its leg ended: {}{}",
+                end.outcome,
+                colon(end.detail.as_deref())
+            )
+        }
         "dispatching" => format!("starting {agent} for leg {}", session.leg + 1),
         "started" => format!("{agent} is up"),
         "received" => format!("{agent} took over (leg {})", session.leg),

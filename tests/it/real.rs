@@ -2,6 +2,8 @@
 //!
 //! They run only inside `tests/isolate.sh`, which `tests/run` does.
 
+mod adopt;
+mod detect;
 mod last_note;
 
 use super::support::knows_reftable;

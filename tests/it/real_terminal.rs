@@ -1,7 +1,7 @@
 //! Relays between the real Claude Code and the real Codex in a person's terminal. Like the headless
 //! ones they run only inside `tests/isolate.sh`.
 
-mod real {
+pub(crate) mod real {
     use crate::it::support::real::{Cast, RELAY, Stage, plan, say, shell, then, write};
     use crate::it::support::terminal::Terminal;
     use serde_json::json;
@@ -10,7 +10,7 @@ mod real {
     const NEXT: &str = "takes over in this terminal";
 
     /// What is asked before the first prompt has been answered long ago, and the folder is trusted.
-    fn settle(stage: &Stage) {
+    pub(crate) fn settle(stage: &Stage) {
         settle_claude(stage, true);
         let path = stage.world.home.join(".codex/config.toml");
         let mut config = fs::read_to_string(&path).unwrap();

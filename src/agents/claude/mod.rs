@@ -2,6 +2,7 @@
 
 mod launch;
 pub mod parse;
+mod store;
 mod terminal;
 
 use super::{Agent, AtTerminal, Debris, Keeps, Pause, Seat};
@@ -26,6 +27,7 @@ pub static AGENT: Agent = Agent {
     signs,
     transcript_signs: None,
     transcript: Some(transcript),
+    store: Some(store::STORE),
     fold: Some(parse::fold),
     keeps: Some(Keeps { days: keeps_days, setting: "cleanupPeriodDays in its settings.json" }),
     // After all calls of a batch: no tool call is open then. `PostToolUse` would stop between

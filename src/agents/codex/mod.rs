@@ -2,6 +2,7 @@
 
 mod launch;
 pub mod parse;
+mod store;
 mod terminal;
 
 use super::{Agent, AtTerminal, Pause, Seat};
@@ -28,6 +29,7 @@ pub static AGENT: Agent = Agent {
     // `exec --json` never shows usage; the rollout has it after each tool result.
     transcript_signs: Some(parse::rollout_signs),
     transcript: Some(transcript),
+    store: Some(store::STORE),
     fold: Some(parse::fold),
     keeps: None,
     // It ignores `continue: false`. A refused tool is a boundary between calls; left alone, the

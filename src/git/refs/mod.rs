@@ -49,6 +49,11 @@ pub fn undone_ref(session: &SessionId) -> String {
     format!("refs/relay/undone/{session}")
 }
 
+/// What stood uncommitted in the user's files when a result that holds it was brought there.
+pub fn aside_ref(session: &SessionId) -> String {
+    format!("refs/relay/aside/{session}")
+}
+
 /// The latest snapshot between hand-overs.
 pub fn wip_ref(session: &SessionId) -> String {
     format!("{SNAPSHOTS}{session}/wip")

@@ -1,6 +1,7 @@
 //! Which moves there are: found by trying every event in every kind of session that can be
 //! reached, so that nothing said about the machine can differ from what it does.
 
+use super::super::adoption::{Adoption, Left, Taken};
 use super::super::names::{AgentName, ContractId, Digest, Nonce, Oid, SessionId};
 use super::super::quota::Reading;
 use super::super::session::{
@@ -53,11 +54,11 @@ pub(super) fn specimens() -> Vec<Session> {
             under_way(session),
             session.leg_end.is_some(),
             session.finishing.is_some(),
+            session.is_to_adopt(),
         )
     };
-    let begin = begin();
-    let mut seen = BTreeMap::from([(kind(&begin), begin.clone())]);
-    let mut open = vec![begin];
+    let mut open = vec![begin(), begin_adopting()];
+    let mut seen: BTreeMap<_, _> = open.iter().map(|it| (kind(it), it.clone())).collect();
     while let Some(session) = open.pop() {
         for event in events(&session) {
             let Ok(next) = step(&session, &event, NOW) else { continue };
@@ -84,6 +85,24 @@ pub(super) fn begin() -> Session {
     session
 }
 
+/// The same with the work of an agent's that is still where it left it.
+pub(super) fn begin_adopting() -> Session {
+    let mut session = begin();
+    session.adopted = Some(Adoption {
+        agent: agent(),
+        agent_session: "specimen".into(),
+        account: None,
+        config_folder: None,
+        source: None,
+        include_dirty: false,
+        process: None,
+        force: false,
+        last_seen_at: NOW,
+        taken: None,
+    });
+    session
+}
+
 /// One of each event, fit for `session`: the right leg, a nonce never used, an agent consented to.
 pub(super) fn events(session: &Session) -> Vec<Event> {
     let nonce = format!("{:032x}", session.dispatches.len());
@@ -92,6 +111,14 @@ pub(super) fn events(session: &Session) -> Vec<Event> {
     vec![
         Event::Folded { offset: 0, facts: Vec::new(), request: None, hooks_fired: false },
         Event::Observed { readings: vec![reading()], safe_point: None },
+        Event::Adopted {
+            dispatch: Dispatch {
+                agent_session: Some("specimen".into()),
+                leg: 1,
+                ..dispatch.clone()
+            },
+            left: Left { taken: taken(), leg_end: leg_end() },
+        },
         Event::Dispatching { dispatch, guard: digest() },
         Event::Launched { process: Process { pid: 1, start_ticks: 1 } },
         Event::Started { agent_session: None },
@@ -152,6 +179,10 @@ fn leg_end() -> LegEnd {
     }
 }
 
+fn taken() -> Taken {
+    Taken { parent: commit(), commit: None, staged: Vec::new(), not_captured: Vec::new() }
+}
+
 fn snapshot(leg: u32) -> Snapshot {
     Snapshot {
         leg,
@@ -173,6 +204,7 @@ fn finishing() -> Finishing {
         target: commit(),
         source: commit(),
         message: String::new(),
+        aside: None,
         conflicts: Vec::new(),
     }
 }

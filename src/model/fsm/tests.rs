@@ -3,7 +3,7 @@
 //! without the contract of the first; a nonce is never used twice; the leg counts on the receipt
 //! alone; from everywhere there is a way to an end; a step depends on its arguments only.
 
-use super::moves::{begin, events, specimens};
+use super::moves::{begin, begin_adopting, events, specimens};
 use super::*;
 use crate::model::names::Nonce;
 use proptest::prelude::*;
@@ -50,6 +50,7 @@ fn every_event_in_every_state_is_taken_or_refused_as_written_here() {
                  r   p   s   e   d   u   C   A
 folded           r   p   s   e   d   u   .   .
 observed         r   p   s   e   d   u   .   .
+adopted          .   .   .   .   .r  .   .   .
 dispatching      .   .   .   .d  .d  .   .   .
 launched         .   .   .   .   .d  .   .   .
 started          .   .   .   .   .u  .   .   .
@@ -203,7 +204,8 @@ fn chosen(session: &Session, (which, leg, nonce): Choice) -> Event {
 fn check_step(before: &Session, event: &Event, after: &Session, used: &mut BTreeSet<Nonce>) {
     assert!(may_follow(before.state, after.state), "{} -> {}", before.state, after.state);
     let risen = after.leg - before.leg;
-    assert_eq!(risen, u32::from(matches!(event, Event::Received)), "{}", event.word());
+    let rises = matches!(event, Event::Received | Event::Adopted { .. });
+    assert_eq!(risen, u32::from(rises), "{}", event.word());
     if let Event::Dispatching { dispatch, .. } = event {
         assert!(used.insert(dispatch.nonce.clone()), "{} was used before", dispatch.nonce);
     }
@@ -223,9 +225,10 @@ proptest! {
 
     #[test]
     fn walks_never_break_what_must_hold(
-        choices in proptest::collection::vec((0_usize..18, 0_u8..8, any::<u8>()), 1..400)
+        adopts in any::<bool>(),
+        choices in proptest::collection::vec((0_usize..19, 0_u8..8, any::<u8>()), 1..400)
     ) {
-        let mut session = begin();
+        let mut session = if adopts { begin_adopting() } else { begin() };
         let mut used = BTreeSet::new();
         for choice in choices {
             let event = chosen(&session, choice);
@@ -243,15 +246,18 @@ proptest! {
 
     #[test]
     fn a_walk_that_does_what_is_due_comes_to_the_next_leg(
-        failures in 0_usize..4, idle in proptest::collection::vec(0_usize..2, 0..6)
+        failures in 0_usize..4, adopts in any::<bool>(),
+        idle in proptest::collection::vec(0_usize..2, 0..6)
     ) {
-        let mut session = begin();
+        let mut session = if adopts { begin_adopting() } else { begin() };
         let mut left = failures;
         for _ in 0..60 {
             for which in &idle {
                 session = step(&session, &events(&session)[*which], NOW).unwrap();
             }
             let word = match (due(&session), session.state) {
+                (Effect::Adopt, _) => "adopted",
+                (Effect::Rest, _) if adopts && session.leg == 1 => "breached",
                 (Effect::Dispatch, _) => "dispatching",
                 (Effect::Watch, State::Dispatched) => "started",
                 (Effect::Watch, State::Resuming) if left > 0 => { left -= 1; "dispatch-failed" }

@@ -124,39 +124,47 @@ impl Driver<'_> {
                 .into());
         }
         must_be_unlocked(repo, &plan.branch)?;
-        let staged = repo.staged_paths()?;
+        let touched = repo.touched_paths(&plan.target, plan.merged.tree())?;
+        let mut dirty = repo.dirty_paths(&touched)?;
+        let along = self.taken_along(repo, &dirty)?.map_or(Vec::new(), |(paths, _)| paths);
+        dirty.retain(|path| !along.contains(path));
+        let along = super::plan::shown(&along);
+        let mut staged = repo.staged_paths()?;
+        staged.retain(|path| !along.contains(path));
         if !staged.is_empty() {
             return Err(Fault::refused(format!(
                 "'{place}' has staged changes, which the commit would take along: {}",
                 listed(&staged)
             ))
-            .hint(format!("git -C '{place}' stash (or commit them), then the same again"))
+            .hint(match staged.iter().all(|path| plan.left_out.contains(path)) {
+                // They are in the session's tree as well.
+                true if self.session().adopted.is_some() => format!(
+                    "to bring them, too: git relay finish {} --include-snapshot; to leave them out: git -C '{place}' stash, then the same again",
+                    self.session().session_id
+                ),
+                _ => format!("git -C '{place}' stash (or commit them), then the same again"),
+            })
             .into());
         }
-        let touched = repo.touched_paths(&plan.target, plan.merged.tree())?;
-        let dirty = repo.dirty_paths(&touched)?;
-        if !dirty.is_empty() {
-            return Err(Fault::refused(format!(
-                "'{place}' has changes of yours in: {}",
-                listed(&super::plan::shown(&dirty))
-            ))
-            .hint(format!("git -C '{place}' stash --include-untracked, then the same again"))
-            .into());
-        }
-        Ok(())
+        must_be_clean(repo, &dirty)
     }
 
     fn merge_at(&mut self, place: &Path, plan: &Plan) -> Result<Oid> {
         let repo = self.open_place(place)?;
+        let aside = self.set_aside(&repo, plan)?;
         let finishing = Finishing {
             kind: plan.kind,
             branch: plan.branch.clone(),
             target: plan.target.clone(),
             source: plan.source.clone(),
             message: redact::redact(&plan.message).text,
+            aside,
             conflicts: Vec::new(),
         };
         self.step(&Event::Finishing(finishing.clone()), None)?;
+        if let Some(aside) = &finishing.aside {
+            repo.clear_for(aside)?;
+        }
         let message = self.message_file(&plan.message)?;
         let code = self.ask_git_to_merge(&repo, &finishing, &message)?;
         let conflicts = repo.unmerged_paths()?;
@@ -256,4 +264,18 @@ impl Driver<'_> {
             Err(error) => error,
         }
     }
+}
+
+/// Refuses, naming them, changes of the user's that the result would overwrite.
+pub(super) fn must_be_clean(repo: &Repository, dirty: &[Vec<u8>]) -> Result<()> {
+    if dirty.is_empty() {
+        return Ok(());
+    }
+    let place = repo.work_tree().display();
+    Err(Fault::refused(format!(
+        "'{place}' has changes of yours in: {}",
+        listed(&super::plan::shown(dirty))
+    ))
+    .hint(format!("git -C '{place}' stash --include-untracked, then the same again"))
+    .into())
 }

@@ -2,6 +2,7 @@
 //! where it is checked out; whatever leaves the session's worktree stays reachable by a ref that is
 //! named.
 
+mod aside;
 mod go_on;
 mod ground;
 mod merge;

@@ -3,7 +3,7 @@
 use super::{Came, short_name};
 use crate::error::Fault;
 use crate::git::undo::Undo;
-use crate::git::{Repository, undone_ref};
+use crate::git::{Repository, aside_ref, undone_ref};
 use crate::host::{clock, files};
 use crate::model::fsm::Event;
 use crate::model::names::Oid;
@@ -25,6 +25,10 @@ impl Driver<'_> {
                 "'{}' is not checked out where it was, or has moved: no file is put back",
                 short_name(&finishing.branch)
             ));
+            if finishing.aside.is_some() {
+                let kept = aside_ref(&self.session().session_id);
+                self.notice(format!("what was not committed there stays reachable as {kept}"));
+            }
             return Ok(());
         };
         must_be_unlocked(&repo, &finishing.branch)?;
@@ -34,6 +38,7 @@ impl Driver<'_> {
         let kept = repo.undo_merge(&Undo {
             old: &finishing.target,
             new: merged.tree(),
+            aside: finishing.aside.as_ref(),
             keep: &keep,
             message: &format!("relay: files as they were when a finish was taken back ({id})"),
             time: clock::now().0,

@@ -137,7 +137,12 @@ fn played(world: &World, block: &str) -> String {
 /// Command, member and fields of every `--json`, as the program writes them in this world.
 fn json_table(world: &World) -> String {
     let mut text = "| command | member | fields |\n|---|---|---|\n".to_owned();
-    for words in ["agents", "doctor", "init", "key", "list", "log", "status", "trust", "verify"] {
+    let session = read("tests/agents/claude/limit.transcript.jsonl")
+        .replace("/home/dev/demo/.relay/sessions/x", world.repo.to_str().unwrap());
+    world.write_at(&world.home.join(".claude/projects/-x/7943843d.jsonl"), &session);
+    for words in
+        ["agents", "detect", "doctor", "init", "key", "list", "log", "status", "trust", "verify"]
+    {
         let value = world.relay(&[words, "--json"]).exits(0).json();
         let object = value.as_object().unwrap();
         assert_eq!(object["version"], 1);
@@ -146,15 +151,19 @@ fn json_table(world: &World) -> String {
             Some(list) => ("list of ", &list[0]),
             None => ("", shape),
         };
-        let fields: BTreeSet<String> =
-            one.as_object().unwrap().keys().map(|key| format!("`{key}`")).collect();
-        let fields: Vec<String> = fields.into_iter().collect();
-        text.push_str(&format!(
-            "| `git relay {words} --json` | {form}`{name}` | {} |\n",
-            fields.join(", ")
-        ));
+        let mut fields = fields(one);
+        if words == "detect" {
+            fields.push_str(&format!("; of `sessions`: {}", self::fields(&one["sessions"][0])));
+        }
+        text.push_str(&format!("| `git relay {words} --json` | {form}`{name}` | {fields} |\n"));
     }
     text
+}
+
+fn fields(object: &serde_json::Value) -> String {
+    let fields: BTreeSet<String> =
+        object.as_object().unwrap().keys().map(|key| format!("`{key}`")).collect();
+    fields.into_iter().collect::<Vec<_>>().join(", ")
 }
 
 /// Every `console` block between marks, in the order they stand in, in one world.

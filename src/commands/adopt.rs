@@ -1,0 +1,257 @@
+//! `git relay adopt`
+
+use super::run::tell_json;
+use super::{code_of, open_hub, run as headless, start as interactive, terminal};
+use crate::agents::store::{self, Found, Running};
+use crate::cli::{Adopt, Level};
+use crate::error::Fault;
+use crate::host::stand_by::stand_by;
+use crate::host::terminal as tty;
+use crate::host::{clock, config};
+use crate::model::names::AgentName;
+use crate::model::session::{Adoption, PermissionLevel, Process, Request};
+use crate::relay::adopt::{self, Caller, Choice, Known, Place};
+use crate::relay::detect::{self, Standing};
+use crate::relay::start::{self, Task};
+use crate::relay::{Hub, Options, not_in_a_leg};
+use crate::ui::terminal::Teller;
+use crate::ui::{out, progress};
+use anyhow::{Context, Result};
+use serde_json::json;
+
+/// Of a prompt in a list.
+const PROMPT_CHARS_MOST: usize = 60;
+
+pub(super) fn run(args: &Adopt) -> Result<u8> {
+    not_in_a_leg()?;
+    let hub = open_hub()?;
+    let running = store::running();
+    let caller = adopt::caller(&running)?;
+    if !args.no_launch
+        && !args.headless
+        && caller.is_none()
+        && let Some(code) = stand_by()?
+    {
+        return Ok(code);
+    }
+    let known = Known::of(&hub)?;
+    let found = which(&hub, args, &known, &running, caller.as_ref())?;
+    known.must_be_new(&found)?;
+    let place = adopt::place_of(&hub, &found, args.clean)?;
+    let process = at_work(args, &found, &running, caller.as_ref())?;
+    let launches = !args.no_launch && caller.is_none();
+    let task = task(&hub, args, &found, place, process, launches)?;
+    if let Some(caller) = &caller {
+        return for_later(&hub, args, &task, caller);
+    }
+    let options = Options { no_launch: args.no_launch, ..Options::default() };
+    let mut teller = Teller::default();
+    let mut report = |progress| teller.tell(progress);
+    let mut driver = start::begin(&hub, &task, "adopt", options, &mut report)?;
+    if args.no_launch {
+        let end = driver.drive()?;
+        progress::tell_end(&end, driver.session());
+        tell_json(&driver, &end, args.json)?;
+        return Ok(code_of(&end));
+    }
+    driver.announced();
+    terminal::drive(driver, |driver, end| tell_json(driver, end, args.json))
+}
+
+fn which(
+    hub: &Hub,
+    args: &Adopt,
+    known: &Known,
+    running: &[Running],
+    caller: Option<&Caller>,
+) -> Result<Found> {
+    match adopt::choose(hub, known, running, args.id.as_deref(), caller)? {
+        Choice::Plain(found) => Ok(*found),
+        Choice::Nothing => Err(Fault::refused(match &args.id {
+            Some(id) => format!("no agent's session '{id}' was found on this machine"),
+            None => "no agent's session was found that worked in this folder".to_owned(),
+        })
+        .hint("git relay detect --all")
+        .into()),
+        Choice::Doubt(rows) => {
+            let rows: Vec<Vec<String>> = rows
+                .into_iter()
+                .map(|row| {
+                    let age = progress::ago(row.found.modified);
+                    let state = match (row.standing, row.last_turn) {
+                        (Standing::Ended, "limit") => "ended at its limit",
+                        (standing, _) => standing.word(),
+                    };
+                    let prompt = row.prompt.as_deref().unwrap_or("-");
+                    let prompt = detect::fit(prompt, PROMPT_CHARS_MOST);
+                    let agent = row.found.agent().name.to_owned();
+                    vec![row.found.id, agent, state.to_owned(), age, prompt]
+                })
+                .collect();
+            out::table(&rows).lines().for_each(out::say);
+            Err(Fault::refused("several sessions could be meant, so it must be named")
+                .hint("git relay adopt ID")
+                .into())
+        }
+    }
+}
+
+/// The process that works on it, if there is one that may be ended.
+fn at_work(
+    args: &Adopt,
+    found: &Found,
+    running: &[Running],
+    caller: Option<&Caller>,
+) -> Result<Option<Process>> {
+    let agent = found.agent().name;
+    let Some(works) = found.process(running) else {
+        let can_be_seen = crate::host::running::can_be_seen();
+        if detect::Process::of(found, running, can_be_seen) == detect::Process::Unknown {
+            out::say(format!(
+                "relay: whether a {agent} that runs still works on this session cannot be told: end it first if it does"
+            ));
+        }
+        return Ok(None);
+    };
+    let pid = works.process.pid;
+    if caller.is_none() && works.held.len() > 1 {
+        let others = works.held.len() - 1;
+        return Err(Fault::refused(format!(
+            "{agent} (process {pid}) works with it, and with {others} other sessions: it is not ended for one"
+        ))
+        .hint(format!("close that session there, then: git relay adopt {}", found.id))
+        .into());
+    }
+    if args.force || caller.is_some() {
+        return Ok(Some(works.process));
+    }
+    Err(Fault::refused(format!(
+        "{agent} (process {pid}) still runs with it, and may go on by itself, at the reset of its limit say"
+    ))
+    .hint(format!(
+        "leave it there, or have it ended between two of its calls (SIGINT, then SIGTERM, then SIGKILL): git relay adopt {} --force",
+        found.id
+    ))
+    .into())
+}
+
+fn task(
+    hub: &Hub,
+    args: &Adopt,
+    found: &Found,
+    place: Place,
+    process: Option<Process>,
+    launches: bool,
+) -> Result<Task> {
+    let name = AgentName::new(found.agent().name).context("an adapter's name is one")?;
+    let level = match args.headless {
+        true => headless::level(args.level.unwrap_or(Level::Edit)),
+        false => PermissionLevel::Ask,
+    };
+    let transcript = found.read()?;
+    let prompt = transcript.prompts.first().map(|prompt| prompt.text.clone());
+    let prompt = prompt.ok_or_else(|| {
+        Fault::refused(format!("nobody has asked {name} anything in its session {}", found.id))
+            .hint("git relay detect")
+    })?;
+    let home = &found.home;
+    let config_folder = match home.is_default {
+        true => None,
+        false => Some(home.path.to_str().context("the path of its folder is no UTF-8")?.to_owned()),
+    };
+    let adoption = Adoption {
+        agent: name,
+        agent_session: found.id.clone(),
+        account: None,
+        config_folder,
+        include_dirty: !args.clean && place.source.is_some(),
+        source: place.source,
+        process,
+        force: args.force,
+        last_seen_at: found.modified.min(clock::now()),
+        taken: None,
+    };
+    let (agents, to) = receivers(hub, args, &adoption.agent, launches.then_some(level))?;
+    let request = Request {
+        to,
+        reason: Some("adopted".to_owned()),
+        by: "user".to_owned(),
+        at: clock::now(),
+        force: false,
+        no_launch: args.no_launch,
+    };
+    Ok(Task {
+        text: hub.moved(&adoption, transcript.cwd.as_deref()).text(&prompt),
+        agents,
+        base: place.base,
+        base_branch: place.branch,
+        level,
+        threshold_permille: hub.settings.threshold_permille,
+        adopted: Some((adoption, request)),
+    })
+}
+
+/// Who may receive it, and who is asked for. Refused where somebody is to be `launched` now, at that
+/// level, and nobody could be.
+fn receivers(
+    hub: &Hub,
+    args: &Adopt,
+    giver: &AgentName,
+    launched: Option<PermissionLevel>,
+) -> Result<(Vec<AgentName>, Option<AgentName>)> {
+    let to = config::names(args.to.clone().into_iter().collect())?.into_iter().next();
+    let has_terminal = tty::is_one();
+    let mut agents = hub.settings.agents.clone();
+    // Who names an agent here consents to it.
+    agents.extend(to.clone().filter(|to| !hub.settings.agents.contains(to)));
+    if agents.is_empty() && !has_terminal {
+        return Err(Fault::usage("nobody has said which agents may receive this work")
+            .hint("name one: git relay adopt --to AGENT; or all, for good: git relay init")
+            .into());
+    }
+    let named: Vec<String> = agents.iter().map(ToString::to_string).collect();
+    let agents = interactive::agents(hub, &named, None)?;
+    let Some(level) = launched else { return Ok((agents, to)) };
+    if !args.headless && !has_terminal {
+        return Err(Fault::refused("this is no terminal, and the agents are to work in one")
+            .hint("git relay adopt --headless")
+            .into());
+    }
+    let asked: Vec<AgentName> = match &to {
+        Some(to) => vec![to.clone()],
+        None => agents.iter().filter(|agent| *agent != giver).cloned().collect(),
+    };
+    if asked.is_empty() {
+        return Err(Fault::refused(format!(
+            "there is no other agent than {giver} to hand over to"
+        ))
+        .hint("git relay adopt --to AGENT")
+        .into());
+    }
+    match args.headless {
+        true => headless::someone_can_start(hub, &asked, level, false)?,
+        false => interactive::someone_is_here(hub, &asked)?,
+    }
+    Ok((agents, to))
+}
+
+/// From inside the agent's own shell: nothing can end the caller, and its turn is not over. What it
+/// leaves is looked at by whoever goes on.
+fn for_later(hub: &Hub, args: &Adopt, task: &Task, caller: &Caller) -> Result<u8> {
+    let mut report = progress::tell;
+    let begun = start::begin(hub, task, "adopt", Options::default(), &mut report);
+    let driver = begun.map_err(|error| {
+        error.context(Fault::refused("the session could not be begun from this shell").hint(
+            format!(
+                "end your turn now; then, in a shell of your own: git relay adopt {}",
+                caller.id
+            ),
+        ))
+    })?;
+    let id = driver.session().session_id.clone();
+    out::say(format!("End your turn now. Then, in a shell of your own: git relay resume {id}"));
+    if args.json {
+        out::json("run", &json!({"end": "asked", "sessionId": id}))?;
+    }
+    Ok(0)
+}

@@ -1,0 +1,155 @@
+//! The worktree where an agent worked that is to be adopted. It is only read.
+
+use crate::agents::store::Found;
+use crate::error::Fault;
+use crate::git::Repository;
+use crate::model::names::{Oid, SessionId};
+use crate::model::screen;
+use crate::model::session::Session;
+use crate::relay::{Hub, start};
+use crate::store;
+use anyhow::Result;
+use std::path::Path;
+
+/// Where the session is to begin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    pub base: Oid,
+    /// Short name of the branch that is checked out there.
+    pub branch: Option<String>,
+    /// The worktree's root, as a state names it; `None` where the place is gone.
+    pub source: Option<String>,
+}
+
+/// Looks at the place where `found` worked.
+///
+/// # Errors
+/// Refused, before anything is made: it is gone, is in another repository, has nothing to build
+/// on, or an operation of git's is under way there.
+pub fn place_of(hub: &Hub, found: &Found, clean: bool) -> Result<Place> {
+    let id = &found.id;
+    let Some(cwd) = &found.cwd else {
+        return Err(Fault::refused(format!(
+            "the transcript of {}'s session {id} does not say where it worked",
+            found.agent().name
+        ))
+        .hint("git relay detect")
+        .into());
+    };
+    let shown = screen::line(&cwd.to_string_lossy());
+    if !cwd.is_dir() {
+        if !clean {
+            return Err(Fault::refused(format!("'{shown}', where it worked, is gone"))
+                .hint(format!(
+                    "to go on from what is checked out here, without what was not committed there: git relay adopt {id} --clean"
+                ))
+                .into());
+        }
+        return begun_at(&hub.repo, None);
+    }
+    let repo = Repository::open(cwd).map_err(|error| {
+        error.context(
+            Fault::refused(format!("'{shown}', where it worked, is in no git repository"))
+                .hint("git relay detect"),
+        )
+    })?;
+    if repo.common_dir() != hub.repo.common_dir() {
+        return Err(Fault::refused(format!("it worked in '{shown}', another repository"))
+            .hint(format!("cd '{shown}' && git relay adopt {id}"))
+            .into());
+    }
+    if repo.is_ours() {
+        let name = repo.git_dir().file_name().and_then(|name| name.to_str());
+        let session = name.and_then(SessionId::new).map_or("SESSION".into(), |id| id.to_string());
+        return Err(Fault::refused(format!("it worked in the worktree of session '{session}'"))
+            .hint(format!("git relay status {session}"))
+            .into());
+    }
+    must_be_at_rest(&repo, &format!("git relay adopt {id}"))?;
+    let main = hub.repo.main_work_tree().unwrap_or_else(|| hub.repo.common_dir());
+    let root = repo.work_tree();
+    let source = match root.strip_prefix(main) {
+        Ok(inside) if inside.as_os_str().is_empty() => Path::new("."),
+        Ok(inside) => inside,
+        Err(_) => root,
+    };
+    let Some(source) = source.to_str() else {
+        return Err(Fault::refused(format!(
+            "the path of '{}' is not UTF-8",
+            screen::line(&root.to_string_lossy())
+        ))
+        .hint("move the worktree: git worktree move")
+        .into());
+    };
+    begun_at(&repo, Some(source.to_owned()))
+}
+
+fn begun_at(repo: &Repository, source: Option<String>) -> Result<Place> {
+    let base = repo.head_commit()?.ok_or_else(|| {
+        Fault::refused("there is no commit yet where it worked")
+            .hint("git commit --allow-empty -m 'Initial commit'")
+    })?;
+    Ok(Place { base, branch: start::branch_in(repo)?, source })
+}
+
+/// What a merge or the like has half done is no state to take along.
+pub(super) fn must_be_at_rest(repo: &Repository, again: &str) -> Result<()> {
+    let operation = match repo.operation_in_progress() {
+        Some(operation) => operation,
+        None if !repo.unmerged_paths()?.is_empty() => "merge with conflicts",
+        None => return Ok(()),
+    };
+    let place = repo.work_tree().display();
+    Err(Fault::refused(format!("a {operation} is in progress in '{place}', where it worked"))
+        .hint(format!("git -C '{place}' status says how to end it; then: {again}"))
+        .into())
+}
+
+/// The sessions of this repository, to tell what is one of theirs already.
+#[derive(Debug)]
+pub struct Known(Vec<Session>);
+
+impl Known {
+    /// One that cannot be read is left out: `git relay list` names it.
+    pub fn of(hub: &Hub) -> Result<Self> {
+        let ids = store::list(&hub.repo)?;
+        let loaded = ids.iter().filter_map(|id| Some(hub.load(id).ok()?.session));
+        Ok(Self(loaded.collect()))
+    }
+
+    /// Refuses a session of an agent's that is adopted already, or is a leg that we started.
+    pub fn must_be_new(&self, found: &Found) -> Result<()> {
+        let (agent, id) = (found.agent().name, found.id.as_str());
+        self.0.iter().try_for_each(|session| must_not_be_of(session, agent, id))
+    }
+}
+
+fn must_not_be_of(session: &Session, agent: &str, id: &str) -> Result<()> {
+    let ours = &session.session_id;
+    let is_over = session.state.is_end();
+    let adopted = session.adopted.as_ref();
+    let is_adopted = adopted.is_some_and(|it| it.agent.as_str() == agent && it.agent_session == id);
+    if is_adopted && is_over {
+        return Ok(());
+    }
+    let on = match is_over {
+        true => format!("git relay log {ours}"),
+        false => {
+            format!("git relay resume {ours}, or to pass it on: git relay handoff --session {ours}")
+        }
+    };
+    if is_adopted {
+        return Err(Fault::refused(format!(
+            "{agent}'s session {id} was adopted already, as session '{ours}'"
+        ))
+        .hint(on)
+        .into());
+    }
+    let leg = session.dispatches.iter().find(|dispatch| {
+        dispatch.agent.as_str() == agent && dispatch.agent_session.as_deref() == Some(id)
+    });
+    leg.map_or(Ok(()), |leg| {
+        let what = format!("{agent}'s session {id} is leg {} of session '{ours}'", leg.leg);
+        Err(Fault::refused(what).hint(on).into())
+    })
+}

@@ -1,0 +1,186 @@
+//! Which session is meant, who may receive it, and what is refused.
+
+use super::{envelope, left, world};
+use crate::it::support::{World, binary};
+use std::fs;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, SystemTime};
+
+fn transcript(world: &World, id: &str) -> std::path::PathBuf {
+    let found =
+        world.run("find", &[world.home.to_str().unwrap(), "-name", &format!("*{id}.jsonl")]);
+    found.exits(0).stdout.trim().into()
+}
+
+fn age(world: &World, id: &str, seconds: u64) {
+    let file = fs::File::options().append(true).open(transcript(world, id)).unwrap();
+    file.set_modified(SystemTime::now() - Duration::from_secs(seconds)).unwrap();
+}
+
+#[test]
+fn without_an_id_it_is_the_one_that_is_plainly_meant() {
+    let world = world();
+    world.relay(&["adopt", "--headless"]).exits(1).says("no agent's session was found");
+    let limited = left(&world, "claude", "todos-limit", &world.repo);
+    let finished = left(&world, "codex", "plain-ok", &world.repo);
+    age(&world, &limited, 60);
+    let did =
+        world.relay(&["adopt", "--headless"]).exits(1).says("several sessions could be meant");
+    for words in
+        [&limited, &finished, "ended at its limit", "Write greeting.txt", "git relay adopt ID"]
+    {
+        assert!(did.stderr.contains(words), "'{words}' is not in:\n{}", did.stderr);
+    }
+    assert_eq!(world.git(&["for-each-ref", "refs/relay/"]), "");
+    // Later, and not able to go on by itself: that one.
+    age(&world, &finished, 120);
+    world.relay(&["adopt", "--headless", "--no-launch"]).exits(0).says("git relay resume");
+    assert!(world.session().starts_with("write-greeting-txt"));
+    // It is taken; the other one is left.
+    world
+        .relay(&["adopt", &limited, "--headless"])
+        .exits(1)
+        .says("was adopted already, as session");
+    world.relay(&["adopt", "--headless"]).exits(0);
+}
+
+#[test]
+fn what_is_saved_without_a_launch_is_resumed_and_can_be_verified() {
+    let world = world();
+    left(&world, "codex", "limit", &world.repo);
+    let did = world.relay(&["adopt", "--headless", "--no-launch", "--json"]).exits(0);
+    assert_eq!(did.json()["run"]["end"], "notStarted");
+    assert!(!world.home.join("got.md").exists());
+    world.relay(&["verify"]).exits(0);
+    let log = world.relay(&["log"]).exits(0).stdout;
+    assert!(log.contains("adopted") && log.contains("begun"), "{log}");
+    world.relay(&["resume"]).exits(0).says("second took over");
+    assert!(envelope(&world).contains("Write greeting.txt and commit it"));
+}
+
+#[test]
+fn a_leg_of_ours_and_nobody_are_refused() {
+    let mut world = world();
+    left(&world, "codex", "limit", &world.repo);
+    world.set("GIT_RELAY_LEG", "0".repeat(32));
+    world.relay(&["adopt"]).exits(1).says("may not do this");
+    world.variables.clear();
+    world.relay(&["adopt", "nothing"]).exits(1).says("no agent's session 'nothing' was found");
+    world.relay(&["adopt"]).exits(1).says("--headless");
+    world.relay(&["adopt", "--to", "nobody"]).exits(2).says("no agent is called 'nobody'");
+    world.relay(&["adopt", "--to", "codex", "--headless"]).exits(5).says("not installed");
+    world.configure("");
+    world.relay(&["adopt", "--headless"]).exits(2).says("nobody has said which agents");
+    assert_eq!(world.git(&["for-each-ref", "refs/relay/"]), "");
+}
+
+#[test]
+fn what_an_agent_says_or_does_not_say_of_its_end_is_kept() {
+    for (agent, recording, outcome) in [
+        ("claude", "open-call", "unknown"),
+        ("codex", "sigint", "killed"),
+        ("claude", "plain-ok", "done"),
+        ("claude", "context", "failed"),
+    ] {
+        let world = world();
+        left(&world, agent, recording, &world.repo);
+        world.relay(&["adopt", "--headless"]).exits(0);
+        let contract = super::contract(&world);
+        assert_eq!(contract["from"]["outcome"], outcome, "{agent} {recording}");
+        if recording == "open-call" {
+            assert!(contract["openCalls"].as_array().is_some_and(|calls| !calls.is_empty()));
+        }
+    }
+}
+
+/// A program that is called as `agent` and works on its session.
+struct Runs(Child);
+
+impl Drop for Runs {
+    fn drop(&mut self) {
+        _ = self.0.kill();
+        _ = self.0.wait();
+    }
+}
+
+/// A `claude` that works on `id`, as its own record of it says; it ends at `signal`.
+fn running(world: &World, id: &str, script: &str) -> Runs {
+    let path = world.home.join("bin/claude");
+    fs::copy("/bin/sh", &path).unwrap();
+    let mut command = Command::new(path);
+    command.args(["-c", script]).current_dir(&world.repo).env_clear();
+    command.env("HOME", &world.home).env("PATH", std::env::var("PATH").unwrap());
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    std::os::unix::process::CommandExt::process_group(&mut command, 0);
+    let child = command.spawn().unwrap();
+    let process = git_relay::host::process::identify(child.id()).unwrap();
+    let record = format!(
+        r#"{{"pid":{},"sessionId":"{id}","procStart":"{}","status":"idle"}}"#,
+        process.pid, process.start_ticks
+    );
+    world.write_at(&world.home.join(format!(".claude/sessions/{}.json", child.id())), &record);
+    Runs(child)
+}
+
+#[test]
+fn an_agent_that_still_runs_is_ended_only_if_that_is_said() {
+    let world = world();
+    let id = left(&world, "claude", "todos-limit", &world.repo);
+    let mut runs = running(&world, &id, "trap 'exit 0' INT; while :; do sleep 0.05; done");
+    let did = world.relay(&["adopt", "--headless"]).exits(1).says("still runs with it");
+    assert!(did.stderr.contains(&format!("git relay adopt {id} --force")), "{}", did.stderr);
+    assert!(runs.0.try_wait().unwrap().is_none(), "it was ended");
+    assert_eq!(world.git(&["for-each-ref", "refs/relay/"]), "");
+    world.relay(&["adopt", "--headless", "--force"]).exits(0).says("ended between two calls");
+    assert!(runs.0.try_wait().unwrap().is_some(), "it still runs");
+    let contract = super::contract(&world);
+    assert_eq!(contract["from"]["outcome"], "limit", "{contract}");
+}
+
+#[test]
+fn inside_the_agents_own_shell_it_is_only_begun() {
+    let world = world();
+    let id = left(&world, "claude", "plain-ok", &world.repo);
+    let relay = binary();
+    let program = relay.display();
+    let out = world.home.join("out");
+    // Its shell's environment names its session; what it says and what is above must agree.
+    let script = format!(
+        "while [ ! -e \"$HOME/go\" ]; do sleep 0.05; done\n\
+         {program} adopt >{out} 2>&1; echo plain $? >>{out}\n\
+         CLAUDE_CODE_SESSION_ID=other {program} adopt >>{out} 2>&1; echo other $? >>{out}\n\
+         CLAUDE_CODE_SESSION_ID={id} {program} adopt else >>{out} 2>&1; echo else $? >>{out}\n\
+         CLAUDE_CODE_SESSION_ID={id} {program} adopt --headless >>{out} 2>&1; echo own $? >>{out}\n\
+         touch \"$HOME/done\"; while [ ! -e \"$HOME/end\" ]; do sleep 0.05; done",
+        out = out.display()
+    );
+    let runs = running(&world, &id, &script);
+    fs::write(world.home.join("go"), "").unwrap();
+    while !world.home.join("done").exists() {
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let said = super::text(&out);
+    for words in ["plain 1", "other 1", "else 1", "own 0", "End your turn now", "git relay resume"]
+    {
+        assert!(said.contains(words), "'{words}' is not in:\n{said}");
+    }
+    let session = world.session();
+    assert!(!world.home.join("got.md").exists());
+    // Its turn is over, so nothing of it is still to come; it is not ended.
+    world.relay(&["resume"]).exits(0).says("is left as it is").says("second took over (leg 2)");
+    assert!(git_relay::host::process::identify(runs.0.id()).is_some(), "it was ended");
+    fs::write(world.home.join("end"), "").unwrap();
+    assert_eq!(session, world.session());
+}
+
+#[test]
+fn an_environment_without_its_agent_is_refused() {
+    let mut world = world();
+    let id = left(&world, "codex", "limit", &world.repo);
+    world.set("CODEX_THREAD_ID", &id);
+    world
+        .relay(&["adopt", "--headless"])
+        .exits(1)
+        .says("no codex can be seen above it")
+        .says(&format!("git relay adopt {id}"));
+}
