@@ -13,6 +13,7 @@ mod it {
     mod ground;
     mod hooks;
     mod hostile;
+    mod moved;
     mod real;
     mod real_terminal;
     mod relay;

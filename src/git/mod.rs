@@ -32,7 +32,8 @@ pub mod worktree;
 
 pub use objects::Commit;
 pub use refs::{
-    NOTES_REF, branch_ref, kept_ref, result_ref, session_ref, snapshot_ref, undone_ref, wip_ref,
+    NOTES_REF, branch_ref, kept_ref, moved_ref, result_ref, session_ref, snapshot_ref, undone_ref,
+    wip_ref,
 };
 pub use snapshot::{Caps, Snapshot};
 

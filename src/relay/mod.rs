@@ -17,6 +17,7 @@ pub mod hooks;
 mod inbox;
 pub mod last_note;
 mod leg;
+mod lost;
 mod mend;
 mod pause;
 mod seal;
@@ -28,7 +29,7 @@ mod wip;
 pub use dispatch::render;
 
 use crate::agents::Seat;
-use crate::error::Fault;
+use crate::error::{Fault, Kind, kind_of};
 use crate::git::Repository;
 use crate::host::config::Settings;
 use crate::host::terminal::Terminal;
@@ -211,7 +212,9 @@ impl<'a> Driver<'a> {
             return Err(agent_may_not());
         }
         store::audit::chain(&hub.repo, &hub.trust, &stored)?;
-        Self::with(hub, stored, held, actor, options, report)
+        let driver = Self::with(hub, stored, held, actor, options, report)?;
+        driver.let_go_of_kept()?;
+        Ok(driver)
     }
 
     fn with(
@@ -372,7 +375,7 @@ impl<'a> Driver<'a> {
         let next = fsm::step(&self.stored.session, event, clock::now())
             .map_err(|refused| Fault::refused(refused.to_string()))?;
         let expected = Some(&self.stored.tip);
-        let tip = store::save(
+        let saved = store::save(
             &self.hub.repo,
             &self.key,
             &next,
@@ -380,7 +383,11 @@ impl<'a> Driver<'a> {
             self.actor,
             expected,
             sealed,
-        )?;
+        );
+        let tip = match saved {
+            Err(error) if kind_of(&error) == Kind::Raced => return Err(self.of_lost_ref(error)),
+            saved => saved?,
+        };
         self.stored = Stored { session: next, tip };
         self.remember(event);
         let session = Box::new(self.stored.session.clone());
