@@ -190,7 +190,7 @@ pub struct Resume {
     /// Answer what the agent asked; it goes on with that
     #[arg(long, value_name = "TEXT")]
     pub answer: Option<String>,
-    /// Accept the git configuration as the agent left it
+    /// Accept the configuration (git's, and git relay's own) as it was left
     #[arg(long)]
     pub accept_config: bool,
     /// Let an agent's shell run without a sandbox where none works here
@@ -261,7 +261,7 @@ pub struct Listing {
 /// (the start came to nothing); folded (facts or a request were read from the inbox), observed
 /// (usage or a commit was seen); leg-ended (the agent ended), breached (a hand-over was decided),
 /// pause-undone (the agent finished meanwhile), snapshotted (the work was saved), contracted (the
-/// contract was signed); consented (the agents were named anew), guard-accepted (a changed git
+/// contract was signed); consented (the agents were named anew), guard-accepted (a changed
 /// configuration was accepted); finishing (the result is being brought home), finish-undone (that was
 /// taken back), finished; aborted.
 #[derive(Debug, Args)]

@@ -11,6 +11,7 @@ mod it {
     mod finish;
     mod git;
     mod ground;
+    mod guard;
     mod hooks;
     mod hostile;
     mod moved;

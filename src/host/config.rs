@@ -220,6 +220,20 @@ pub fn load(common_dir: &Path, main_work_tree: Option<&Path>) -> Result<Settings
     })
 }
 
+/// What in the user's own file says who is started and what is run; `None` where nothing does.
+pub fn what_runs() -> Result<Option<String>> {
+    let path = env::config_folder()?.join("config.toml");
+    let text = match files::read_text(&path, FILE_BYTES_MOST) {
+        Ok(Some(text)) => text,
+        Ok(None) => return Ok(None),
+        Err(_) => return Ok(Some("unreadable".to_owned())),
+    };
+    let Ok(mut table) = text.parse::<toml::Table>() else { return Ok(Some(text)) };
+    let runs = ["agent", "agents", "signing_key", "trust_folder", "worktree"];
+    table.retain(|key, _| runs.iter().any(|known| key == *known));
+    Ok((!table.is_empty()).then(|| table.to_string()))
+}
+
 fn only_in(user: &Path, clone: &Path) -> anyhow::Error {
     Fault::usage(format!(
         "'trust_folder' and '[agent.NAME]' may stand only in the user's own file, not in '{}'",

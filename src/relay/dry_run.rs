@@ -3,9 +3,8 @@
 
 use super::{Hub, ask};
 use crate::error::Fault;
-use crate::git::{Caps, Repository, guard};
+use crate::git::{Caps, Repository};
 use crate::host::clock;
-use crate::model::canon;
 use crate::model::digest::Draft;
 use crate::model::fsm::{self, Event};
 use crate::model::session::{Breach, LegEnd, Outcome, Session, Snapshot, State};
@@ -69,12 +68,10 @@ impl Hub {
     /// Nothing of git's may run here if the agent has rewritten its configuration.
     pub(super) fn is_as_launched(&self, session: &Session) -> Result<()> {
         let Some(expected) = &session.guard else { return Ok(()) };
-        let git_dir = self.git_dir(session);
-        let facts = guard::guard_facts(self.repo.common_dir(), &git_dir, &self.worktree(session))?;
-        if sha256(&canon::encode(&facts).context("facts can be encoded")?) == *expected {
+        if sha256(&self.guard_facts(session)?.encoded()?) == *expected {
             return Ok(());
         }
-        Err(Fault::integrity("the git configuration was changed during the leg")
+        Err(Fault::integrity("configuration was changed during the leg")
             .hint(format!("to hear what: git relay resume {}", session.session_id))
             .into())
     }
