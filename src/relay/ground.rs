@@ -5,6 +5,7 @@ use super::{Driver, LEG_VARIABLE};
 use crate::agents::Seat;
 use crate::error::Fault;
 use crate::git::run::LOCAL_ENV_VARS;
+use crate::git::worktree::is_made_by_us;
 use crate::git::{Repository, branch_ref, guard};
 use crate::host::{config, env, files};
 use crate::model::canon;
@@ -51,18 +52,28 @@ impl Driver<'_> {
             return Ok(());
         }
         files::make_folder(&self.hub.folder(&session.session_id))?;
-        let worktree = self.worktree();
-        // Until an agent was to be started it may be half made, whatever is there.
         if session.leg > 0 {
             return self.mend_worktree();
         }
-        let is_there = self.git_dir().join("HEAD").exists() && worktree.join(".git").exists();
-        if session.dispatch.is_some() && is_there {
+        if session.dispatch.is_some() && self.is_whole() {
             return Ok(());
         }
-        let workplace = &session.workplace;
-        self.hub.repo.add_worktree(&worktree, &workplace.branch, &workplace.base_commit)?;
+        if self.was_made() {
+            self.mend_worktree()?;
+            if !self.is_whole() {
+                return Ok(());
+            }
+        } else {
+            let (worktree, workplace) = (self.worktree(), &session.workplace);
+            self.hub.repo.add_worktree(&worktree, &workplace.branch, &workplace.base_commit)?;
+        }
         self.furnish()
+    }
+
+    /// Whether the session's worktree has once been whole: until then it may be half made,
+    /// whatever is there of it.
+    pub(super) fn was_made(&self) -> bool {
+        self.session().leg > 0 || is_made_by_us(&self.git_dir()) || self.is_furnished()
     }
 
     /// Environment of every process of the leg `nonce`, and of nothing else.

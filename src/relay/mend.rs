@@ -27,7 +27,7 @@ impl Driver<'_> {
         let (git_dir, worktree) = (self.git_dir(), self.worktree());
         let marker = self.mending_path();
         let whole = git_dir.join("HEAD").exists() && worktree.join(".git").exists();
-        if self.session().leg == 0 || whole && !marker.exists() {
+        if !self.was_made() || whole && !marker.exists() {
             return Ok(());
         }
         let process = self.session().dispatch.as_ref().and_then(|dispatch| dispatch.process);
@@ -56,6 +56,10 @@ impl Driver<'_> {
             ));
         } else {
             self.fill_again(&repo, &tip)?;
+            if self.session().leg == 0 {
+                // No agent has worked in it: it gets all that a fresh one gets.
+                self.furnish_again()?;
+            }
         }
         files::remove(&marker)
     }

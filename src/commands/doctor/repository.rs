@@ -101,7 +101,8 @@ pub(super) fn sessions(hub: &Hub) -> Result<Vec<Finding>> {
         let worktree = hub.worktree(&session);
         if session.dispatch.is_some() && !worktree.join(".git").exists() {
             let what = format!("its worktree '{}' is gone", worktree.display());
-            let next = format!("git worktree repair, or git relay abort {id}");
+            let next =
+                format!("git worktree repair, where it was moved; else git relay resume {id}");
             found.push(Finding::problem(&subject, what).next(next));
         }
         let log = files::read_text(&hub.folder(&id).join("hook.log"), LOG_BYTES_MOST)?;

@@ -75,7 +75,7 @@ impl Driver<'_> {
                 self.worktree().display()
             ))
             .hint(format!(
-                "git worktree repair, where it was moved; else git relay abort {id}, which keeps its commits"
+                "git worktree repair, where it was moved; else git relay resume {id}, which restores it"
             ))
             .into());
         }
