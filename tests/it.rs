@@ -14,6 +14,7 @@ mod it {
     mod guard;
     mod hooks;
     mod hostile;
+    mod keys;
     mod moved;
     mod real;
     mod real_terminal;

@@ -131,6 +131,25 @@ impl Hub {
         store::load(&self.repo, &self.trust, session)
     }
 
+    /// This repository's own key, which is believed.
+    pub fn own_key(&self) -> Result<SigningKey> {
+        let key = store::keys::load_key(&self.repo)?;
+        let public = key.public();
+        if let Err(error) = self.trust.check(&public, GIT_NAMESPACE, clock::now()) {
+            let file = store::keys::key_path(&self.repo)?.with_extension("pub");
+            return Err(Fault::integrity(format!(
+                "this repository's own key {} is not believed: {error}",
+                public.fingerprint()
+            ))
+            .hint(format!(
+                "git relay trust shows who is; to believe it: git relay trust --add '{}'",
+                file.display()
+            ))
+            .into());
+        }
+        Ok(key)
+    }
+
     /// The agent called `name`, or an error that says how to describe it.
     pub fn seat(&self, name: &AgentName) -> Result<Seat> {
         Seat::find(&self.settings, name).ok_or_else(|| {
@@ -225,14 +244,7 @@ impl<'a> Driver<'a> {
         options: Options,
         report: &'a mut dyn FnMut(Progress),
     ) -> Result<Self> {
-        let key = store::keys::load_key(&hub.repo)?;
-        hub.trust.check(&key.public(), GIT_NAMESPACE, clock::now()).map_err(|error| {
-            Fault::integrity(format!(
-                "this repository's own key {}: {error}",
-                key.public().fingerprint()
-            ))
-            .hint("git relay trust")
-        })?;
+        let key = hub.own_key()?;
         let interrupted = Arc::new(AtomicBool::new(false));
         let hung_up = Arc::new(AtomicBool::new(false));
         signal_hook::flag::register(SIGHUP, Arc::clone(&hung_up))?;
