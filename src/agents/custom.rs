@@ -48,6 +48,16 @@ fn obstacles(seat: &Seat, ground: &Ground<'_>) -> Vec<Obstacle> {
             hint: "use --level edit, or another agent".into(),
         });
     }
+    if ground.level == PermissionLevel::All && !seat.table.all {
+        found.push(Obstacle {
+            kind: ObstacleKind::Level,
+            what: format!("'{}' may not have the level 'all'", seat.name),
+            hint: format!(
+                "write all = true under [agent.{}] in your own configuration, or use --level edit",
+                seat.name
+            ),
+        });
+    }
     for key in ["receipt", "done"] {
         if !patterns(seat).any(|(known, _)| known == key) {
             found.push(Obstacle {

@@ -201,6 +201,26 @@ impl Driver<'_> {
         self.compare_guard()
     }
 
+    /// Before a worktree is taken for gone: a changed `core.worktree` makes it look so.
+    pub(super) fn compare_config(&self) -> Result<()> {
+        let Some(before) = self.hub.recorded_facts(self.session())? else { return Ok(()) };
+        let mut what = before.differences(&self.hub.guard_facts(self.session())?);
+        what.retain(|difference| difference.starts_with("config "));
+        if what.is_empty() || self.options.accept_config {
+            return Ok(());
+        }
+        Err(self.changed(&what.join(", ")))
+    }
+
+    fn changed(&self, what: &str) -> anyhow::Error {
+        let id = &self.session().session_id;
+        Fault::integrity(format!("configuration was changed during the leg: {what}"))
+            .hint(format!(
+                "look at it, then put it back, or, if it was you: git relay resume {id} --accept-config"
+            ))
+            .into()
+    }
+
     /// Compares the git configuration with what it was when the agent was started; called before
     /// the first git program runs after a leg, since a rewritten configuration would run the
     /// agent's code with our hands.
@@ -216,16 +236,11 @@ impl Driver<'_> {
             self.step(&Event::GuardAccepted { guard }, None)?;
             return self.settle_guard();
         }
-        let id = &self.session().session_id;
         let what = match self.hub.recorded_facts(self.session())? {
             Some(before) => before.differences(&facts).join(", "),
             None => "it cannot be said what, the record of it is gone".to_owned(),
         };
-        Err(Fault::integrity(format!("configuration was changed during the leg: {what}"))
-            .hint(format!(
-                "look at it, then put it back, or, if it was you: git relay resume {id} --accept-config"
-            ))
-            .into())
+        Err(self.changed(&what))
     }
 }
 

@@ -35,6 +35,7 @@ impl Driver<'_> {
             // Its own driver will see the end of it.
             return Ok(());
         }
+        self.compare_config()?;
         if !marker.exists() {
             // Files that are still there are newer than anything saved.
             let left = std::fs::read_dir(&worktree).is_ok_and(|mut entries| {

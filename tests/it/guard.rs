@@ -115,3 +115,41 @@ fn git_configuration_outside_the_repository_is_compared_too() {
         world.relay(&["resume", "--accept-config"]).exits(0).says("second took over");
     }
 }
+
+#[test]
+fn a_worktree_that_only_looks_gone_is_not_laid_out_elsewhere() {
+    let world = world("true");
+    world.relay(&["run", "A task"]).exits(0);
+    let elsewhere = world.root.join("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    world.git(&["config", "core.worktree", elsewhere.to_str().unwrap()]);
+    for words in
+        [&["finish"][..], &["finish", "--dry-run"], &["resume"], &["handoff", "--to", "first"]]
+    {
+        let did = world.relay(words).exits(4);
+        did.says("configuration was changed").says("config core.worktree added");
+    }
+    assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0, "something was made there");
+    world.git(&["config", "core.worktree", "/nowhere/at/all"]);
+    for words in [&["finish"][..], &["status"], &["run", "Another"]] {
+        world.relay(words).exits(1).says("git config --show-origin core.worktree");
+    }
+    let config = world.repo.join(".git/config");
+    let words = ["-C", "/", "git", "config", "--file", config.to_str().unwrap(), "--unset"];
+    world.run("env", &[&words[..], &["core.worktree"]].concat()).exits(0);
+    world.relay(&["finish"]).exits(0);
+}
+
+#[test]
+fn a_program_of_ones_own_has_no_wider_level_than_its_owner_says() {
+    let world = world("true");
+    let run = ["run", "A task", "--agents", "second", "--level", "all"];
+    world.relay(&run).exits(5).says("may not have the level 'all'").says("all = true");
+    assert_eq!(world.git(&["for-each-ref", "refs/relay/sessions"]), "");
+    let config = fs::read_to_string(world.home.join(".config/git-relay/config.toml")).unwrap();
+    world.configure(&format!("{config}all = true\n"));
+    world.relay(&run).exits(0);
+    // One that may not is passed over, not held to less.
+    let run = ["run", "Another", "--agents", "first,second", "--level", "all"];
+    world.relay(&run).exits(0).says("first is passed over: 'first' may not have the level 'all'");
+}

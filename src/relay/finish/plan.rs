@@ -70,6 +70,7 @@ impl Driver<'_> {
             .into());
         }
         if !self.is_whole() {
+            self.compare_config()?;
             return Err(Fault::refused(format!(
                 "the session worktree '{}' is gone",
                 self.worktree().display()
