@@ -47,7 +47,8 @@ pub(super) fn run(args: &Handoff) -> Result<u8> {
         return ask_and_leave(&inbox, args, to, ask::leg_of(&session), Some(&id));
     }
     is_for_somebody_else(args, &session, to.as_ref())?;
-    if !args.force && !args.no_launch {
+    // Whoever nobody is to be started for is not looked at, but one that is named is waited for.
+    if !args.force && (!args.no_launch || is_exhausted(&session, to.as_ref())) {
         somebody_could_start(&hub, &session, to.as_ref())?;
     }
     let options = Options { no_launch: args.no_launch, ..Options::default() };
@@ -141,6 +142,10 @@ fn is_consented(session: &Session, to: Option<&AgentName>) -> Result<()> {
         .into())
 }
 
+fn is_exhausted(session: &Session, to: Option<&AgentName>) -> bool {
+    to.is_some_and(|to| receivers::reset_of(session, to, clock::now()).is_some())
+}
+
 /// Refuses, before anything is asked or stopped, what could only end with nobody at work.
 fn somebody_could_start(hub: &Hub, session: &Session, to: Option<&AgentName>) -> Result<()> {
     let now = clock::now();
@@ -174,7 +179,10 @@ fn somebody_could_start(hub: &Hub, session: &Session, to: Option<&AgentName>) ->
             format!("the window of '{agent}' is used up until {reset} ({})", progress::ago(reset)),
         )
         .hint(match to {
-            Some(_) => format!("let the next free agent take it: git relay handoff --session {id}"),
+            Some(to) => format!(
+                "let the next free agent take it: git relay handoff --session {id}; or wait for it: \
+                 git relay handoff --session {id} --to {to} --force"
+            ),
             None => format!("wait for it, or with more agents: git relay resume {id} --agents A,B"),
         }),
         None => Fault::new(Kind::Exhausted, "no other agent could start now")

@@ -203,13 +203,10 @@ impl Driver<'_> {
 
     /// Before a worktree is taken for gone: a changed `core.worktree` makes it look so.
     pub(super) fn compare_config(&self) -> Result<()> {
-        let Some(before) = self.hub.recorded_facts(self.session())? else { return Ok(()) };
-        let mut what = before.differences(&self.hub.guard_facts(self.session())?);
-        what.retain(|difference| difference.starts_with("config "));
-        if what.is_empty() || self.options.accept_config {
-            return Ok(());
+        match self.hub.changed_since_launch(self.session())? {
+            Some(what) if !self.options.accept_config => Err(self.changed(&what)),
+            _ => Ok(()),
         }
-        Err(self.changed(&what.join(", ")))
     }
 
     fn changed(&self, what: &str) -> anyhow::Error {
@@ -236,10 +233,7 @@ impl Driver<'_> {
             self.step(&Event::GuardAccepted { guard }, None)?;
             return self.settle_guard();
         }
-        let what = match self.hub.recorded_facts(self.session())? {
-            Some(before) => before.differences(&facts).join(", "),
-            None => "it cannot be said what, the record of it is gone".to_owned(),
-        };
+        let what = self.hub.differences(self.session(), &facts)?.join(", ");
         Err(self.changed(&what))
     }
 }
@@ -284,6 +278,28 @@ impl super::Hub {
             outside.insert("your own config.toml".to_owned(), sha256(runs.as_bytes()).to_string());
         }
         Ok(Facts { repository, outside })
+    }
+
+    /// What differs from launch so that a driver would stop, in words; of a worktree that is gone,
+    /// and will be laid out again, only what stands in configuration.
+    pub fn changed_since_launch(&self, session: &Session) -> Result<Option<String>> {
+        let Some(expected) = &session.guard else { return Ok(None) };
+        let facts = self.guard_facts(session)?;
+        if sha256(&facts.encoded()?) == *expected {
+            return Ok(None);
+        }
+        let mut what = self.differences(session, &facts)?;
+        if !self.worktree(session).join(".git").exists() {
+            what.retain(|difference| difference.starts_with("config "));
+        }
+        Ok((!what.is_empty()).then(|| what.join(", ")))
+    }
+
+    fn differences(&self, session: &Session, now: &Facts) -> Result<Vec<String>> {
+        Ok(match self.recorded_facts(session)? {
+            Some(before) => before.differences(now),
+            None => vec!["it cannot be said what, the record of it is gone".to_owned()],
+        })
     }
 
     /// The facts at launch, if the record of them is whole.

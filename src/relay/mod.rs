@@ -142,7 +142,7 @@ impl Hub {
                 public.fingerprint()
             ))
             .hint(format!(
-                "git relay trust shows who is; to believe it: git relay trust --add '{}'",
+                "see who is: git relay trust; to believe it: git relay trust --add '{}'",
                 file.display()
             ))
             .into());
