@@ -1,6 +1,7 @@
 //! The contract that a hand-over would sign now, with nothing written: no object, no ref, no note,
 //! no lock. The snapshot is taken into a scratch folder that goes with the command.
 
+use super::pause::snapshot_of;
 use super::{Hub, ask};
 use crate::error::Fault;
 use crate::git::{Caps, Repository};
@@ -86,15 +87,5 @@ fn snapshot(scratch: &Repository, session: &Session) -> Result<Snapshot> {
     let subject = format!("relay: snapshot of session {}, leg {}", session.session_id, session.leg);
     let now = clock::now();
     let taken = scratch.take_snapshot(&Caps::default(), &subject, now.0, None)?;
-    Ok(Snapshot {
-        leg: session.leg,
-        on_branch: taken.in_progress.is_none(),
-        commit: taken.commit,
-        tree: taken.tree,
-        parent: taken.parent,
-        in_progress: taken.in_progress,
-        staged: taken.staged,
-        not_captured: taken.not_captured,
-        at: now,
-    })
+    Ok(snapshot_of(taken, session.leg, now))
 }
