@@ -5,6 +5,7 @@
 mod it {
     mod ask;
     mod complete;
+    mod config;
     mod crash;
     mod docs;
     mod doctor;

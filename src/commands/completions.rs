@@ -5,7 +5,7 @@ use crate::cli::Cli;
 use crate::host::env;
 use anyhow::Result;
 use clap::builder::PossibleValuesParser;
-use clap::{Arg, Command, CommandFactory};
+use clap::{Arg, Command as Verb, CommandFactory};
 use clap_complete::Shell;
 use std::path::{Path, PathBuf};
 
@@ -51,9 +51,9 @@ const SESSIONS: &str = "$(git-relay list 2>/dev/null | cut -d ' ' -f 1)";
 
 /// What people type: no hidden verb, and with the agents' names where one is wanted. Agents that
 /// somebody has described in their configuration are not known here; any name is taken all the same.
-fn command() -> Command {
+fn command() -> Verb {
     let names: Vec<&str> = agents::ALL.iter().map(|agent| agent.name).collect();
-    let with_agents = |mut verb: Command| {
+    let with_agents = |mut verb: Verb| {
         for id in ["to", "agent", "agents"] {
             if verb.get_arguments().any(|arg| arg.get_id() == id) {
                 let names = PossibleValuesParser::new(names.clone());
@@ -64,7 +64,7 @@ fn command() -> Command {
     };
     let all = Cli::command();
     let verbs = all.get_subcommands().filter(|verb| !verb.is_hide_set()).cloned();
-    Command::new("git-relay")
+    Verb::new("git-relay")
         .bin_name("git-relay")
         .version(env!("CARGO_PKG_VERSION"))
         .about(all.get_about().cloned().unwrap_or_default())

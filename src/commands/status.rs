@@ -97,20 +97,7 @@ fn rows(hub: &Hub, session: &Session, driven: bool, alive: bool) -> Vec<Vec<Stri
     if waits && session.is_interactive() {
         row("waiting", "for you, in its terminal (trust, login or update prompt?)".into());
     }
-    if let Some(finishing) = &session.finishing {
-        if let Ok(Some(place)) = hub.repo.checked_out_at(&finishing.branch) {
-            row("finishes in", place.display().to_string());
-        }
-        let branch = finishing.branch.trim_start_matches("refs/heads/");
-        let conflicts = finishing.conflicts.join(", ");
-        row(
-            "finish",
-            match finishing.conflicts.is_empty() {
-                true => format!("was begun into {branch}, and broken off"),
-                false => format!("into {branch}; conflicts are left there in: {conflicts}"),
-            },
-        );
-    }
+    rows_of_finish(hub, session, &mut row);
     for reading in &session.readings {
         row("usage", format!("{}, {}", share(reading), ago(reading.observed_at)));
     }
@@ -147,6 +134,23 @@ fn rows(hub: &Hub, session: &Session, driven: bool, alive: bool) -> Vec<Vec<Stri
     row("branch", session.workplace.branch.clone());
     row("worktree", hub.worktree(session).display().to_string());
     rows
+}
+
+/// A finish that is under way.
+fn rows_of_finish(hub: &Hub, session: &Session, row: &mut impl FnMut(&str, String)) {
+    let Some(finishing) = &session.finishing else { return };
+    if let Ok(Some(place)) = hub.repo.checked_out_at(&finishing.branch) {
+        row("finishes in", place.display().to_string());
+    }
+    let branch = finishing.branch.trim_start_matches("refs/heads/");
+    let conflicts = finishing.conflicts.join(", ");
+    row(
+        "finish",
+        match finishing.conflicts.is_empty() {
+            true => format!("was begun into {branch}, and broken off"),
+            false => format!("into {branch}; conflicts are left there in: {conflicts}"),
+        },
+    );
 }
 
 /// What the guard would stop a driver for, exit 4. Beside an agent at work it is said as well.

@@ -11,3 +11,4 @@ pub mod process;
 pub mod random;
 pub mod tail;
 pub mod terminal;
+mod values;

@@ -101,8 +101,9 @@ pub(super) fn sessions(hub: &Hub) -> Result<Vec<Finding>> {
         let worktree = hub.worktree(&session);
         if session.dispatch.is_some() && !worktree.join(".git").exists() {
             let what = format!("its worktree '{}' is gone", worktree.display());
-            let next =
-                format!("git worktree repair, where it was moved; else git relay resume {id}");
+            let next = format!(
+                "git worktree repair, where it was moved; else git relay resume {id}, or git relay abort {id}"
+            );
             found.push(Finding::problem(&subject, what).next(next));
         }
         let log = files::read_text(&hub.folder(&id).join("hook.log"), LOG_BYTES_MOST)?;

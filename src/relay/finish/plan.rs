@@ -76,7 +76,7 @@ impl Driver<'_> {
                 self.worktree().display()
             ))
             .hint(format!(
-                "git worktree repair, where it was moved; else git relay resume {id}, which restores it"
+                "git worktree repair, where it was moved; else git relay resume {id}, which restores it, or git relay abort {id}, which keeps its commits"
             ))
             .into());
         }
