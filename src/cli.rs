@@ -207,6 +207,9 @@ pub struct Resume {
 /// with the name of who stated them.
 #[derive(Debug, Args)]
 #[group(id = "fact", required = true, multiple = true)]
+#[command(
+    override_usage = "git relay record --done TEXT --next TEXT; at least one fact of those below, each as often as there is one"
+)]
 pub struct Record {
     /// Something decided, with its reason
     #[arg(long, value_name = "TEXT", group = "fact")]

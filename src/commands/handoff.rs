@@ -23,6 +23,9 @@ use std::time::{Duration, Instant};
 /// How long a driver is watched after it was asked.
 const WATCH: Duration = Duration::from_secs(600);
 
+/// So many looks in a row at a leg that is over say that somebody is waited for.
+const IDLE_LOOKS: u32 = 4;
+
 pub(super) fn run(args: &Handoff) -> Result<u8> {
     let to = args.to.as_deref().map(receiver).transpose()?;
     // From inside the session's own agent: ask, never wait for the death of our own parent.
@@ -209,12 +212,22 @@ fn append(inbox: &Path, args: &Handoff, to: Option<AgentName>, by: Option<String
 /// Shows the steps another command takes until the next agent has taken over.
 fn watch(hub: &Hub, id: &SessionId, args: &Handoff, leg: u32, mut seen: Oid) -> Result<u8> {
     let began = Instant::now();
+    let mut idle_looks = 0;
     loop {
         let driven = lock::is_held(&hub.lock_path(id));
         let stored = hub.load(id)?;
         tell_since(hub, &stored, &seen)?;
         seen = stored.tip;
         let session = stored.session;
+        // The driver of a leg that is over takes its next step at once, unless it asks its person.
+        let rests = session.state == State::Running && session.leg_end.is_some();
+        idle_looks = if driven && rests && session.is_interactive() { idle_looks + 1 } else { 0 };
+        if idle_looks == IDLE_LOOKS {
+            out::say(
+                "relay: its agent was left, and the person at its terminal is asked what is meant: \
+                 press h there to hand over",
+            );
+        }
         let taken = session.leg > leg && session.state == State::Running;
         let saved = args.no_launch && !driven && session.state == State::EnvelopeBuilt;
         let code = if taken || saved || session.state.is_end() {
