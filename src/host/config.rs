@@ -251,7 +251,7 @@ pub fn what_runs() -> Result<Option<String>> {
     };
     let Ok(mut table) = text.parse::<toml::Table>() else { return Ok(Some(text)) };
     let runs = ["agent", "agents", "signing_key", "trust_folder", "worktree"];
-    table.retain(|key, _| runs.iter().any(|known| key == *known));
+    table.retain(|key, _| runs.contains(&key));
     Ok((!table.is_empty()).then(|| table.to_string()))
 }
 
