@@ -196,7 +196,7 @@ pub struct Resume {
     /// Answer what the agent asked; it goes on with that
     #[arg(long, value_name = "TEXT")]
     pub answer: Option<String>,
-    /// Accept the git configuration as the agent left it
+    /// Accept the configuration (git's, and git relay's own) as it was left
     #[arg(long)]
     pub accept_config: bool,
     /// Let an agent's shell run without a sandbox where none works here
@@ -213,6 +213,9 @@ pub struct Resume {
 /// with the name of who stated them.
 #[derive(Debug, Args)]
 #[group(id = "fact", required = true, multiple = true)]
+#[command(
+    override_usage = "git relay record --done TEXT --next TEXT; at least one fact of those below, each as often as there is one"
+)]
 pub struct Record {
     /// Something decided, with its reason
     #[arg(long, value_name = "TEXT", group = "fact")]
@@ -267,7 +270,7 @@ pub struct Listing {
 /// (the start came to nothing); folded (facts or a request were read from the inbox), observed
 /// (usage or a commit was seen); leg-ended (the agent ended), breached (a hand-over was decided),
 /// pause-undone (the agent finished meanwhile), snapshotted (the work was saved), contracted (the
-/// contract was signed); consented (the agents were named anew), guard-accepted (a changed git
+/// contract was signed); consented (the agents were named anew), guard-accepted (a changed
 /// configuration was accepted); finishing (the result is being brought home), finish-undone (that was
 /// taken back), finished; aborted.
 #[derive(Debug, Args)]

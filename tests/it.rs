@@ -6,6 +6,7 @@ mod it {
     mod adopt;
     mod ask;
     mod complete;
+    mod config;
     mod crash;
     mod detect;
     mod docs;
@@ -13,8 +14,11 @@ mod it {
     mod finish;
     mod git;
     mod ground;
+    mod guard;
     mod hooks;
     mod hostile;
+    mod keys;
+    mod moved;
     mod real;
     mod real_terminal;
     mod relay;

@@ -49,8 +49,18 @@ fn obstacles(seat: &Seat, ground: &Ground<'_>) -> Vec<Obstacle> {
             hint: "use --level edit, or another agent".into(),
         });
     }
-    for key in ["receipt", "done"] {
-        if !patterns(seat).any(|(known, _)| known == key) {
+    if ground.level == PermissionLevel::All && !seat.table.all {
+        found.push(Obstacle {
+            kind: ObstacleKind::Level,
+            what: format!("'{}' may not have the level 'all'", seat.name),
+            hint: format!(
+                "write all = true under [agent.{}] in your own configuration, or use --level edit",
+                seat.name
+            ),
+        });
+    }
+    for (key, pattern) in [("receipt", &seat.table.receipt), ("done", &seat.table.done)] {
+        if pattern.is_none() {
             found.push(Obstacle {
                 kind: ObstacleKind::NotInstalled,
                 what: format!("agent '{}' has no '{key}': it could never take over", seat.name),
@@ -66,34 +76,7 @@ fn obstacles(seat: &Seat, ground: &Ground<'_>) -> Vec<Obstacle> {
             hint: format!("look at [agent.{}] in your configuration", seat.name),
         });
     }
-    for (key, pattern) in patterns(seat) {
-        if let Err(error) = Regex::new(pattern) {
-            found.push(Obstacle {
-                kind: ObstacleKind::NotInstalled,
-                what: format!(
-                    "'{key}' of agent '{}' is not a regular expression: {error}",
-                    seat.name
-                ),
-                hint: format!("look at [agent.{}] in your configuration", seat.name),
-            });
-        }
-    }
     found
-}
-
-fn patterns(seat: &Seat) -> impl Iterator<Item = (&'static str, &str)> {
-    let table = &seat.table;
-    [
-        ("start", &table.start),
-        ("receipt", &table.receipt),
-        ("limit", &table.limit),
-        ("done", &table.done),
-        ("asks", &table.asks),
-        ("failed", &table.failed),
-        ("reading", &table.reading),
-    ]
-    .into_iter()
-    .filter_map(|(key, pattern)| Some((key, pattern.as_deref()?)))
 }
 
 fn launch(seat: &Seat, order: &Order<'_>) -> Result<Launch> {
@@ -119,7 +102,15 @@ fn launch(seat: &Seat, order: &Order<'_>) -> Result<Launch> {
 
 /// The same command; what it would be given on standard input it finds in a file, as others do.
 fn at_terminal(seat: &Seat, order: &Order<'_>) -> Result<Launch> {
-    Ok(Launch { prompt_on_stdin: false, warnings: Vec::new(), ..launch(seat, order)? })
+    let warnings = match seat.table.prompt {
+        PromptBy::Stdin => vec![format!(
+            "'{}' finds its task in {} here: its standard input is your terminal (Ctrl-D ends one \
+             that waits for more)",
+            seat.name, order.shown_file
+        )],
+        PromptBy::File => Vec::new(),
+    };
+    Ok(Launch { prompt_on_stdin: false, warnings, ..launch(seat, order)? })
 }
 
 thread_local! {

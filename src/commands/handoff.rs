@@ -24,6 +24,9 @@ use std::time::{Duration, Instant};
 /// How long a driver is watched after it was asked.
 const WATCH: Duration = Duration::from_secs(600);
 
+/// So many looks in a row at a leg that is over say that somebody is waited for.
+const IDLE_LOOKS: u32 = 4;
+
 pub(super) fn run(args: &Handoff) -> Result<u8> {
     let to = args.to.as_deref().map(receiver).transpose()?;
     // From inside the session's own agent: ask, never wait for the death of our own parent.
@@ -61,7 +64,8 @@ pub(super) fn run(args: &Handoff) -> Result<u8> {
         return ask_and_leave(&inbox, args, to, ask::leg_of(&session), Some(&id));
     }
     is_for_somebody_else(args, &session, to.as_ref())?;
-    if !args.force && !args.no_launch {
+    // Whoever nobody is to be started for is not looked at, but one that is named is waited for.
+    if !args.force && (!args.no_launch || is_exhausted(&session, to.as_ref())) {
         somebody_could_start(&hub, &session, to.as_ref())?;
     }
     let options = Options { no_launch: args.no_launch, ..Options::default() };
@@ -155,6 +159,10 @@ fn is_consented(session: &Session, to: Option<&AgentName>) -> Result<()> {
         .into())
 }
 
+fn is_exhausted(session: &Session, to: Option<&AgentName>) -> bool {
+    to.is_some_and(|to| receivers::reset_of(session, to, clock::now()).is_some())
+}
+
 /// Refuses, before anything is asked or stopped, what could only end with nobody at work.
 fn somebody_could_start(hub: &Hub, session: &Session, to: Option<&AgentName>) -> Result<()> {
     let now = clock::now();
@@ -188,7 +196,10 @@ fn somebody_could_start(hub: &Hub, session: &Session, to: Option<&AgentName>) ->
             format!("the window of '{agent}' is used up until {reset} ({})", progress::ago(reset)),
         )
         .hint(match to {
-            Some(_) => format!("let the next free agent take it: git relay handoff --session {id}"),
+            Some(to) => format!(
+                "let the next free agent take it: git relay handoff --session {id}; or wait for it: \
+                 git relay handoff --session {id} --to {to} --force"
+            ),
             None => format!("wait for it, or with more agents: git relay resume {id} --agents A,B"),
         }),
         None => Fault::new(Kind::Exhausted, "no other agent could start now")
@@ -215,12 +226,22 @@ fn append(inbox: &Path, args: &Handoff, to: Option<AgentName>, by: Option<String
 /// Shows the steps another command takes until the next agent has taken over.
 fn watch(hub: &Hub, id: &SessionId, args: &Handoff, leg: u32, mut seen: Oid) -> Result<u8> {
     let began = Instant::now();
+    let mut idle_looks = 0;
     loop {
         let driven = lock::is_held(&hub.lock_path(id));
         let stored = hub.load(id)?;
         tell_since(hub, &stored, &seen)?;
         seen = stored.tip;
         let session = stored.session;
+        // The driver of a leg that is over takes its next step at once, unless it asks its person.
+        let rests = session.state == State::Running && session.leg_end.is_some();
+        idle_looks = if driven && rests && session.is_interactive() { idle_looks + 1 } else { 0 };
+        if idle_looks == IDLE_LOOKS {
+            out::say(
+                "relay: its agent was left, and the person at its terminal is asked what is meant: \
+                 press h there to hand over",
+            );
+        }
         let taken = session.leg > leg && session.state == State::Running;
         let saved = args.no_launch && !driven && session.state == State::EnvelopeBuilt;
         let code = if taken || saved || session.state.is_end() {

@@ -7,7 +7,7 @@ use crate::error::Fault;
 use crate::git::Repository;
 use crate::git::hook_file::Way;
 use crate::host::{clock, config, files, lock};
-use crate::model::names::AgentName;
+use crate::model::names::{AgentName, SessionId};
 use crate::relay::{hooks, not_in_a_leg};
 use crate::store::keys;
 use crate::ui::out;
@@ -43,6 +43,7 @@ pub(super) fn run(args: &Init) -> Result<u8> {
     let lock = repo.common_dir().join("relay/init.lock");
     let _one_at_a_time = lock::take(&lock, Duration::from_secs(30))?;
     let (mut made, way) = make(&repo)?;
+    tell_strangers(&repo)?;
     let installed: Vec<AgentName> = Seat::all(&settings)
         .into_iter()
         .filter(|seat| seat.program().is_some())
@@ -74,6 +75,23 @@ pub(super) fn run(args: &Init) -> Result<u8> {
         out::say(format!("  {line}"));
     }
     Ok(0)
+}
+
+/// Says which sessions here cannot be gone on with, since nobody believes their key: with
+/// `.git/relay` gone, a new key was made, and the old one is believed only by who says so.
+fn tell_strangers(repo: &Repository) -> Result<()> {
+    for stranger in keys::strangers(repo, &keys::load_trust(repo)?)? {
+        let names: Vec<&str> = stranger.sessions.iter().map(SessionId::as_str).collect();
+        let known = if stranger.path.is_some() { "a key of yours" } else { "a key" };
+        out::say(format!(
+            "sessions here are signed by {known} that this repository does not believe, {}: {}",
+            stranger.fingerprint,
+            names.join(", ")
+        ));
+        let file = stranger.path.map_or("FILE".to_owned(), |path| format!("'{}'", path.display()));
+        out::say(format!("hint: to go on with them: git relay trust --add {file}"));
+    }
+    Ok(())
 }
 
 /// Makes what is missing; what was made, and how people's own commits are noted.

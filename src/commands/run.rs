@@ -58,12 +58,27 @@ pub(super) fn tell_json(driver: &Driver<'_>, end: &End, is_wanted: bool) -> Resu
     out::json("run", &value)
 }
 
+/// Refuses where the shared file leaves none of the agents that were named.
+pub(super) fn none_is_left(hub: &Hub) -> Result<()> {
+    let left_out: Vec<&str> = hub.settings.left_out.iter().map(AgentName::as_str).collect();
+    if left_out.is_empty() {
+        return Ok(());
+    }
+    let names = left_out.join(",");
+    Err(Fault::usage(format!("the shared '.relay.toml' leaves none of your agents ({names})"))
+        .hint(format!(
+            "name one of its 'agents' in your configuration; or all the same, say --agents {names} here"
+        ))
+        .into())
+}
+
 fn task(hub: &Hub, args: &Run) -> Result<Task> {
     let agents = match config::names(args.agents.clone())? {
         named if named.is_empty() => hub.settings.agents.clone(),
         named => named,
     };
     if agents.is_empty() {
+        none_is_left(hub)?;
         return Err(Fault::usage("nobody has said which agents may receive this work")
             .hint("git relay init --agents claude,codex, or say --agents here")
             .into());

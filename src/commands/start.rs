@@ -1,5 +1,6 @@
 //! `git relay start`
 
+use super::run::none_is_left;
 use super::{open_hub, terminal};
 use crate::agents::Seat;
 use crate::cli::Start;
@@ -83,6 +84,7 @@ pub(super) fn agents(
         agents.insert(0, first);
     }
     if agents.is_empty() {
+        none_is_left(hub)?;
         agents = confirmed(hub)?;
     }
     for agent in &agents {

@@ -3,15 +3,18 @@
 use super::open_hub;
 use crate::agents::Pause;
 use crate::cli::One;
-use crate::host::{files, lock, process};
+use crate::host::{clock, files, lock, process};
 use crate::model::fsm::{self, Effect};
+use crate::model::names::AgentName;
+use crate::model::receivers;
 use crate::model::session::{Outcome, Session, State};
+use crate::model::time::Timestamp;
 use crate::relay::{Hub, ask};
 use crate::ui::out;
 use crate::ui::progress::{ago, share};
 use crate::ui::standing::standing;
 use anyhow::Result;
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// The newest facts that are shown; `--json` has all.
 const FACTS_SHOWN_MOST: usize = 10;
@@ -28,12 +31,19 @@ pub(super) fn run(args: &One) -> Result<u8> {
         .as_ref()
         .and_then(|dispatch| dispatch.process)
         .is_some_and(process::is_alive);
-    let next = next_command(&session, driven);
+    let blocked = blocked(&hub, &session);
+    let next = match (&blocked, session.state.is_end() || driven) {
+        (Some(_), false) => Some(format!(
+            "look at what changed and put it back, or git relay resume {id} --accept-config"
+        )),
+        _ => next_command(&session, driven),
+    };
     let hook_faults = files::read_text(&hub.folder(&id).join("hook.log"), 1 << 20)?;
     if args.json {
         let value = json!({
             "session": session, "driven": driven, "agentAlive": alive, "next": next,
             "standing": standing(&session, driven, alive),
+            "blocked": blocked, "exhausted": exhausted(&session),
             "worktree": out::path(hub.worktree(&session)),
             "notYetSigned": {"facts": facts, "request": request},
             "hookFaults": hook_faults.as_deref().map_or(0, |text| text.lines().count()),
@@ -44,6 +54,9 @@ pub(super) fn run(args: &One) -> Result<u8> {
     let mut rows = rows(&hub, &session, driven, alive);
     for fact in &facts {
         rows.push(vec!["not yet signed".into(), format!("{}: {}", fact.kind.word(), fact.text)]);
+    }
+    if let Some(what) = blocked {
+        rows.push(vec!["blocked".into(), format!("changed since launch: {what}")]);
     }
     if request.is_some() {
         rows.push(vec!["not yet signed".into(), "a hand-over is asked for".into()]);
@@ -84,20 +97,7 @@ fn rows(hub: &Hub, session: &Session, driven: bool, alive: bool) -> Vec<Vec<Stri
     if waits && session.is_interactive() {
         row("waiting", "for you, in its terminal (trust, login or update prompt?)".into());
     }
-    if let Some(finishing) = &session.finishing {
-        if let Ok(Some(place)) = hub.repo.checked_out_at(&finishing.branch) {
-            row("finishes in", place.display().to_string());
-        }
-        let branch = finishing.branch.trim_start_matches("refs/heads/");
-        let conflicts = finishing.conflicts.join(", ");
-        row(
-            "finish",
-            match finishing.conflicts.is_empty() {
-                true => format!("was begun into {branch}, and broken off"),
-                false => format!("into {branch}; conflicts are left there in: {conflicts}"),
-            },
-        );
-    }
+    rows_of_finish(hub, session, &mut row);
     for reading in &session.readings {
         row("usage", format!("{}, {}", share(reading), ago(reading.observed_at)));
     }
@@ -116,6 +116,13 @@ fn rows(hub: &Hub, session: &Session, driven: bool, alive: bool) -> Vec<Vec<Stri
         let detail = dispatch.detail.as_deref().unwrap_or_default();
         row("tried", format!("{}: {why} {detail}", dispatch.agent));
     }
+    for (agent, reset) in used_up(session) {
+        let until = match reset {
+            Some(reset) => format!("until {reset} ({})", ago(reset)),
+            None => "nobody told until when".to_owned(),
+        };
+        row("exhausted", format!("{agent}, {until}"));
+    }
     for fact in session.declared.iter().rev().take(FACTS_SHOWN_MOST).rev() {
         row("recorded", format!("{} ({}): {}", fact.kind.word(), fact.by, fact.text));
     }
@@ -127,6 +134,43 @@ fn rows(hub: &Hub, session: &Session, driven: bool, alive: bool) -> Vec<Vec<Stri
     row("branch", session.workplace.branch.clone());
     row("worktree", hub.worktree(session).display().to_string());
     rows
+}
+
+/// A finish that is under way.
+fn rows_of_finish(hub: &Hub, session: &Session, row: &mut impl FnMut(&str, String)) {
+    let Some(finishing) = &session.finishing else { return };
+    if let Ok(Some(place)) = hub.repo.checked_out_at(&finishing.branch) {
+        row("finishes in", place.display().to_string());
+    }
+    let branch = finishing.branch.trim_start_matches("refs/heads/");
+    let conflicts = finishing.conflicts.join(", ");
+    row(
+        "finish",
+        match finishing.conflicts.is_empty() {
+            true => format!("was begun into {branch}, and broken off"),
+            false => format!("into {branch}; conflicts are left there in: {conflicts}"),
+        },
+    );
+}
+
+/// What the guard would stop a driver for, exit 4. Beside an agent at work it is said as well.
+fn blocked(hub: &Hub, session: &Session) -> Option<String> {
+    if session.state.is_end() {
+        return None;
+    }
+    hub.changed_since_launch(session).unwrap_or_else(|error| Some(format!("{error:#}")))
+}
+
+/// The agents whose window is used up, and until when that is known.
+fn used_up(session: &Session) -> Vec<(&AgentName, Option<Timestamp>)> {
+    let now = clock::now();
+    let agents = session.agents.iter().filter(|_| !session.state.is_end());
+    agents.filter_map(|agent| Some((agent, receivers::exhausted(session, agent, now)?))).collect()
+}
+
+fn exhausted(session: &Session) -> Vec<Value> {
+    let found = used_up(session).into_iter();
+    found.map(|(agent, reset)| json!({"agent": agent, "resetsAt": reset})).collect()
 }
 
 /// The one command that goes on, if a person is to say one.
@@ -146,6 +190,14 @@ fn next_command(session: &Session, driven: bool) -> Option<String> {
     Some(match (fsm::due(session), &session.leg_end) {
         (Effect::Rest, Some(end)) if end.outcome == Outcome::Done => {
             format!("git relay finish {id}, or git relay handoff --session {id}")
+        }
+        (Effect::Rest, Some(end)) if end.outcome == Outcome::Asks => {
+            format!("git relay resume {id} --answer TEXT")
+        }
+        (Effect::Dispatch, _) if used_up(session).len() == session.agents.len() => {
+            let first = receivers::first_reset(session, clock::now());
+            let when = first.map_or("later".to_owned(), |reset| format!("after {reset}"));
+            format!("git relay resume {id}, {when}; or now: git relay resume {id} --agents A,B")
         }
         _ => format!("git relay resume {id}"),
     })

@@ -1,22 +1,28 @@
 //! Facts about a repository's own configuration that could run a program, or send git elsewhere,
 //! at our next call: compared before and after a leg, because an agent may rewrite them.
 //!
-//! Read here byte by byte: git is not run, includes are not followed, nothing found is obeyed.
-//! What our own calls silence (hooks, the file-system monitor) is told apart: shown, no stop.
+//! Read here byte by byte: git is not run, nothing found is obeyed. Files that are included are
+//! read too, whatever the condition. What our own calls silence (hooks, the file-system monitor) is
+//! told apart: shown, no stop.
 
 use super::changes::sha256;
+use crate::host::env;
 use crate::model::names::Digest;
 use anyhow::{Context, Result};
 use gix::bstr::ByteSlice;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A configuration file longer than this is a fact by its digest alone.
 const FILE_BYTES_MOST: u64 = 4 << 20;
 /// Submodules may hold submodules, this deep.
 const MODULE_DEPTH_MOST: usize = 8;
+/// Git follows no longer chain of includes.
+const INCLUDE_DEPTH_MOST: usize = 10;
+/// Of our own files in the common git dir: whom we believe, and what we would run.
+const OWN_FILES: [&str; 3] = ["relay/allowed", "relay/allowed_signers", "relay/config.toml"];
 
 /// The facts that stop a session when they change. `git_dir` is the worktree's own.
 pub fn guard_facts(
@@ -43,10 +49,49 @@ pub fn guard_facts(
     Ok(facts)
 }
 
+/// The like of them outside the repository's own configuration: in that of the user and of the
+/// machine, and in the files of ours that say whom to believe and what to run.
+pub fn outer_facts(common_dir: &Path) -> Result<BTreeMap<String, String>> {
+    let mut facts = BTreeMap::new();
+    for (name, path) in outer_files() {
+        config_facts(&mut facts, name, &path, runs_or_moves)?;
+    }
+    for name in OWN_FILES {
+        raw_fact(&mut facts, name, &common_dir.join(name))?;
+    }
+    Ok(facts)
+}
+
+/// Where git finds the user's and the machine's configuration.
+fn outer_files() -> Vec<(&'static str, PathBuf)> {
+    let mut files = Vec::new();
+    let is_off = |text: String| !matches!(text.as_str(), "0" | "false" | "no" | "off");
+    if !env::text("GIT_CONFIG_NOSYSTEM").is_some_and(is_off) {
+        let own = env::find_program("git").and_then(|git| fs::canonicalize(git).ok());
+        let own = own.as_deref().and_then(Path::parent).and_then(Path::parent);
+        // A git of the user's own has its own, beside it.
+        let beside = own.map(|prefix| prefix.join("etc/gitconfig"));
+        let named = env::var("GIT_CONFIG_SYSTEM").map(PathBuf::from);
+        for path in named.into_iter().chain(beside).chain([PathBuf::from("/etc/gitconfig")]) {
+            files.push(("system ", path));
+        }
+    }
+    if let Some(path) = env::var("GIT_CONFIG_GLOBAL") {
+        files.push(("global ", path.into()));
+    } else {
+        files.extend(env::git_folder().ok().map(|folder| ("global ", folder.join("config"))));
+        files.extend(env::home().ok().map(|home| ("global ", home.join(".gitconfig"))));
+    }
+    files
+}
+
 /// The facts that are recorded and shown only: our own git calls are deaf to them.
 pub fn silenced_facts(common_dir: &Path) -> Result<BTreeMap<String, String>> {
     let mut facts = BTreeMap::new();
     config_facts(&mut facts, "", &common_dir.join("config"), is_silenced)?;
+    for (name, path) in outer_files() {
+        config_facts(&mut facts, name, &path, is_silenced)?;
+    }
     raw_fact(&mut facts, "info/attributes", &common_dir.join("info/attributes"))?;
     let hooks = common_dir.join("hooks");
     for entry in fs::read_dir(&hooks).into_iter().flatten().flatten() {
@@ -184,40 +229,41 @@ fn config_facts(
     path: &Path,
     counts: fn(&str, &str, &str) -> bool,
 ) -> Result<()> {
-    let bytes = match fs::metadata(path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-        Ok(metadata) if !is_plain(&metadata) => {
-            facts.insert(format!("{prefix}config"), "no plain file".to_owned());
-            return Ok(());
+    let mut values = BTreeMap::new();
+    let mut seen = BTreeSet::new();
+    let mut files = vec![(prefix.to_owned(), path.to_owned(), INCLUDE_DEPTH_MOST)];
+    while let Some((prefix, path, depth)) = files.pop() {
+        if !seen.insert(path.clone()) {
+            continue;
         }
-        _ => fs::read(path).with_context(|| format!("cannot read `{}`", path.display()))?,
-    };
-    let parsed = gix::config::File::from_bytes_no_includes(
-        &bytes,
-        gix::config::file::Metadata::api(),
-        gix::config::file::init::Options::default(),
-    );
-    let Ok(parsed) = parsed else {
-        // Nothing can be said about single keys: any change is a difference.
-        facts.insert(format!("{prefix}config"), format!("unreadable, {}", sha256(&bytes)));
-        return Ok(());
-    };
-    let mut values: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for section in parsed.sections() {
-        let name = section.header().name().to_str_lossy().to_ascii_lowercase();
-        let sub = section.header().subsection_name().map(|sub| sub.to_str_lossy().into_owned());
-        let names: BTreeSet<String> =
-            section.value_names().map(|name| name.to_ascii_lowercase()).collect();
-        for key in names {
-            for value in section.values(&key) {
-                let value = value.to_str_lossy().into_owned();
-                if counts(&name, &key, &value) {
-                    let full = match &sub {
-                        Some(sub) => format!("{prefix}config {name}.{sub}.{key}"),
-                        None => format!("{prefix}config {name}.{key}"),
-                    };
-                    values.entry(full).or_default().push(value);
-                }
+        let bytes = match fs::metadata(&path) {
+            Err(error)
+                if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
+            {
+                continue;
+            }
+            Ok(metadata) if !is_plain(&metadata) => {
+                facts.insert(format!("{prefix}config"), "no plain file".to_owned());
+                continue;
+            }
+            _ => fs::read(&path).with_context(|| format!("cannot read `{}`", path.display()))?,
+        };
+        let Some(found) = keys_of(&bytes) else {
+            // Nothing can be said about single keys: any change is a difference.
+            facts.insert(format!("{prefix}config"), format!("unreadable, {}", sha256(&bytes)));
+            continue;
+        };
+        for Key { section, sub, name, value } in found {
+            if counts(&section, &name, &value) {
+                let full = match &sub {
+                    Some(sub) => format!("{prefix}config {section}.{sub}.{name}"),
+                    None => format!("{prefix}config {section}.{name}"),
+                };
+                values.entry(full).or_insert_with(Vec::new).push(value.clone());
+            }
+            if matches!(section.as_str(), "include" | "includeif") && name == "path" && depth > 0 {
+                let included = included(&value, &path);
+                files.push((format!("'{}' ", included.display()), included, depth - 1));
             }
         }
     }
@@ -227,6 +273,48 @@ fn config_facts(
             .map(|(key, values)| (key, sha256(values.join("\n").as_bytes()).to_string())),
     );
     Ok(())
+}
+
+/// One value of a configuration file; names in lower case.
+struct Key {
+    section: String,
+    sub: Option<String>,
+    name: String,
+    value: String,
+}
+
+/// Every value of a configuration file; `None` when it cannot be parsed.
+fn keys_of(bytes: &[u8]) -> Option<Vec<Key>> {
+    let parsed = gix::config::File::from_bytes_no_includes(
+        bytes,
+        gix::config::file::Metadata::api(),
+        gix::config::file::init::Options::default(),
+    )
+    .ok()?;
+    let mut found = Vec::new();
+    for section in parsed.sections() {
+        let name = section.header().name().to_str_lossy().to_ascii_lowercase();
+        let sub = section.header().subsection_name().map(|sub| sub.to_str_lossy().into_owned());
+        let names: BTreeSet<String> =
+            section.value_names().map(|name| name.to_ascii_lowercase()).collect();
+        for key in names {
+            found.extend(section.values(&key).into_iter().map(|value| Key {
+                section: name.clone(),
+                sub: sub.clone(),
+                name: key.clone(),
+                value: value.to_str_lossy().into_owned(),
+            }));
+        }
+    }
+    Some(found)
+}
+
+/// The file that `path` in the configuration file `file` names.
+fn included(path: &str, file: &Path) -> PathBuf {
+    match (path.strip_prefix("~/"), env::home()) {
+        (Some(rest), Ok(home)) => home.join(rest),
+        _ => file.parent().unwrap_or(file).join(path),
+    }
 }
 
 fn runs_or_moves(section: &str, key: &str, value: &str) -> bool {

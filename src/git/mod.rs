@@ -35,8 +35,8 @@ pub mod worktree;
 
 pub use objects::Commit;
 pub use refs::{
-    NOTES_REF, aside_ref, branch_ref, kept_ref, result_ref, session_ref, snapshot_ref, undone_ref,
-    wip_ref,
+    NOTES_REF, aside_ref, branch_ref, kept_ref, moved_ref, result_ref, session_ref, snapshot_ref,
+    undone_ref, wip_ref,
 };
 pub use snapshot::{Caps, Snapshot};
 
@@ -44,6 +44,7 @@ use crate::error::Fault;
 use crate::model::names::Oid;
 use anyhow::{Context, Result, bail};
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
 /// Whether a step must survive a power cut.
@@ -248,6 +249,17 @@ fn open_gix(git_dir: &Path) -> Result<gix::Repository> {
         Ok(repository) => Ok(repository),
         Err(error) => {
             let text = error.to_string();
+            let is_own = fs::metadata(git_dir)
+                .is_ok_and(|found| found.uid() == rustix::process::geteuid().as_raw());
+            if is_own && error_mentions(&error, "not owned") {
+                bail!(
+                    Fault::refused(format!(
+                        "the worktree of `{}` is not there, or not yours",
+                        git_dir.display()
+                    ))
+                    .hint("look at what says where it is: git config --show-origin core.worktree")
+                );
+            }
             if error_mentions(&error, "safe.directory") || error_mentions(&error, "not owned") {
                 bail!(
                     Fault::refused(format!("`{}` belongs to somebody else", git_dir.display()))

@@ -183,6 +183,22 @@ impl GitCall {
         Ok(status.code())
     }
 
+    /// [`GitCall::show`], but what git says on standard output is shown only when it did not come
+    /// to a good end; hooks speak on standard error.
+    pub fn show_trouble(self) -> Result<Option<i32>> {
+        let mut command = self.command();
+        let stderr = io::stderr().as_fd().try_clone_to_owned()?;
+        let output = command
+            .stdin(Stdio::null())
+            .stderr(stderr)
+            .output()
+            .with_context(|| format!("cannot start git in `{}`", self.directory.display()))?;
+        if !output.status.success() {
+            io::stderr().write_all(&output.stdout)?;
+        }
+        Ok(output.status.code())
+    }
+
     /// Runs it; any exit code is an answer.
     pub fn output(self) -> Result<GitOutput> {
         let (output, whole) = self.capture(OUTPUT_BYTES_MOST)?;

@@ -42,7 +42,7 @@ impl Repository {
     pub fn add_worktree(&self, path: &Path, branch: &str, base: &Oid) -> Result<()> {
         let full = branch_ref(branch);
         if let Some(git_dir) = git_dir_of(&self.common_dir, path)?
-            && git_dir.join(MARK).exists()
+            && is_made_by_us(&git_dir)
         {
             return Ok(());
         }
@@ -153,7 +153,7 @@ impl Repository {
         let Some(git_dir) = git_dir_of(&self.common_dir, path)? else {
             return remove_all(&gone);
         };
-        if !git_dir.join(MARK).exists() {
+        if !is_made_by_us(&git_dir) {
             bail!(
                 Fault::refused(format!("`{}` was not made by git relay", path.display()))
                     .hint(format!("git worktree remove '{}'", path.display()))
@@ -173,7 +173,7 @@ impl Repository {
 
     /// Whether this is a worktree that we made.
     pub fn is_ours(&self) -> bool {
-        self.git_dir.join(MARK).exists()
+        is_made_by_us(&self.git_dir)
     }
 
     /// All worktrees, the main one first.
@@ -262,6 +262,11 @@ impl Repository {
         write().with_context(|| format!("cannot write `{}`", path.display()))?;
         Ok(true)
     }
+}
+
+/// Whether the worktree of this git dir was made by us, to the end.
+pub fn is_made_by_us(git_dir: &Path) -> bool {
+    git_dir.join(MARK).exists()
 }
 
 /// The branch (full name) of a worktree that we made.

@@ -8,6 +8,7 @@
 //! Unlike the design's sketch, what belongs to one agent stands under `[agent.NAME]`: TOML
 //! cannot hold a list `agents` and a table `[agents.NAME]` in one file.
 
+use super::values::{self, Name};
 use super::{allow, env, files};
 use crate::error::Fault;
 use crate::model::names::AgentName;
@@ -16,27 +17,34 @@ use anyhow::Result;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
+use toml::Spanned;
 
 const BRANCH_PREFIX: &str = "relay";
 const WORKTREE_DIR: &str = ".relay/sessions";
-const DEADLINE_S_MOST: u64 = 7 * 24 * 3600;
 const FILE_BYTES_MOST: u64 = 256 * 1024;
 
 /// What one of the user's own files may hold.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct OwnFile {
-    agents: Option<Vec<String>>,
-    threshold: Option<f64>,
+    #[serde(default, deserialize_with = "values::agents")]
+    agents: Option<Vec<AgentName>>,
+    #[serde(default, deserialize_with = "values::share")]
+    threshold: Option<u32>,
     durability: Option<Durability>,
     secrets: Option<Secrets>,
     signing_key: Option<PathBuf>,
-    pause_deadline_s: Option<u64>,
-    start_deadline_s: Option<u64>,
-    receipt_deadline_s: Option<u64>,
-    wip_interval_s: Option<u64>,
+    #[serde(default, deserialize_with = "values::deadline")]
+    pause_deadline_s: Option<Duration>,
+    #[serde(default, deserialize_with = "values::deadline")]
+    start_deadline_s: Option<Duration>,
+    #[serde(default, deserialize_with = "values::deadline")]
+    receipt_deadline_s: Option<Duration>,
+    #[serde(default, deserialize_with = "values::deadline")]
+    wip_interval_s: Option<Duration>,
+    #[serde(default, deserialize_with = "values::branch_prefix")]
     branch_prefix: Option<String>,
     #[serde(default)]
     worktree: WorktreeTable,
@@ -44,7 +52,7 @@ struct OwnFile {
     trust_folder: Option<bool>,
     /// Only in the user's file: it names programs to run.
     #[serde(default)]
-    agent: BTreeMap<String, AgentTable>,
+    agent: BTreeMap<Name, AgentTable>,
 }
 
 /// `[worktree]`: where sessions work, and what makes such a place fit to work in.
@@ -60,12 +68,24 @@ struct WorktreeTable {
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct SharedFile {
-    agents: Option<Vec<String>>,
-    threshold: Option<f64>,
+    #[serde(default, deserialize_with = "values::agents")]
+    agents: Option<Vec<AgentName>>,
+    #[serde(default, deserialize_with = "values::share")]
+    threshold: Option<u32>,
     secrets: Option<Secrets>,
+    #[serde(default, deserialize_with = "values::branch_prefix")]
     branch_prefix: Option<String>,
     #[serde(default)]
-    worktree: WorktreeTable,
+    worktree: SharedWorktreeTable,
+}
+
+/// [`WorktreeTable`] of the tracked file.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SharedWorktreeTable {
+    #[serde(default, deserialize_with = "values::inner_folder")]
+    dir: Option<String>,
+    setup: Option<Vec<String>>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -106,14 +126,21 @@ pub struct AgentTable {
     #[serde(default)]
     pub prompt: PromptBy,
     /// Regular expressions over one line of its standard output.
+    #[serde(default, deserialize_with = "values::pattern")]
     pub start: Option<String>,
+    #[serde(default, deserialize_with = "values::pattern")]
     pub receipt: Option<String>,
+    #[serde(default, deserialize_with = "values::pattern")]
     pub limit: Option<String>,
+    #[serde(default, deserialize_with = "values::pattern")]
     pub done: Option<String>,
+    #[serde(default, deserialize_with = "values::pattern")]
     pub asks: Option<String>,
+    #[serde(default, deserialize_with = "values::pattern")]
     pub failed: Option<String>,
     /// With the named groups `used` (0 to 100), and where known `resets` (epoch seconds) and
     /// `window` (minutes).
+    #[serde(default, deserialize_with = "values::pattern")]
     pub reading: Option<String>,
 }
 
@@ -131,6 +158,8 @@ pub enum PromptBy {
 pub struct Settings {
     /// The agents consented to, in the user's order; empty when nobody has said.
     pub agents: Vec<AgentName>,
+    /// Those that the shared file leaves out.
+    pub left_out: Vec<AgentName>,
     pub threshold_permille: u32,
     pub durability: Durability,
     pub secrets: Secrets,
@@ -154,6 +183,7 @@ pub struct Settings {
 
 /// Reads all layers for a repository.
 pub fn load(common_dir: &Path, main_work_tree: Option<&Path>) -> Result<Settings> {
+    know_variables()?;
     let user_path = env::config_folder()?.join("config.toml");
     let user: OwnFile = read(&user_path)?.unwrap_or_default();
     let clone_path = common_dir.join("relay/config.toml");
@@ -168,26 +198,20 @@ pub fn load(common_dir: &Path, main_work_tree: Option<&Path>) -> Result<Settings
         None => false,
     };
     if clone.trust_folder.is_some() || !clone.agent.is_empty() {
-        return Err(only_in(&user_path, &clone_path));
+        return Err(only_in(&user_path, &clone_path)?);
     }
     let named = match env::text("GIT_RELAY_AGENTS") {
-        Some(list) => Some(list.split(',').map(str::to_owned).collect()),
-        None => clone.agents.or(user.agents),
+        Some(list) => names(list.split(',').map(str::to_owned).collect())
+            .map_err(|error| of_variable("GIT_RELAY_AGENTS", &error))?,
+        None => clone.agents.or(user.agents).unwrap_or_default(),
     };
-    let mut agents = names(named.unwrap_or_default())?;
-    if let Some(allowed) = shared.agents {
-        let allowed = names(allowed)?;
-        agents.retain(|agent| allowed.contains(agent));
-    }
-    let seconds = |clone: Option<u64>, user: Option<u64>, default| {
-        let asked = clone.or(user).unwrap_or(default);
-        if asked > DEADLINE_S_MOST {
-            return Err(Fault::usage(format!("a deadline of {asked} s is longer than a week"))
-                .hint("pause_deadline_s = 90"));
-        }
-        Ok(Duration::from_secs(asked))
+    let (agents, left_out) = named
+        .into_iter()
+        .partition(|agent| shared.agents.as_ref().is_none_or(|allowed| allowed.contains(agent)));
+    let seconds = |clone: Option<Duration>, user: Option<Duration>, default| {
+        clone.or(user).unwrap_or(Duration::from_secs(default))
     };
-    let worktree_dir = worktree_dir(&clone.worktree, &shared.worktree, &user.worktree)?;
+    let dir = clone.worktree.dir.or(shared.worktree.dir).or(user.worktree.dir);
     let (ours, theirs) = (clone.worktree.setup.is_none(), shared.worktree.setup);
     let inert = theirs.clone().filter(|_| ours && !may_run).unwrap_or_default();
     let theirs = theirs.filter(|_| may_run);
@@ -195,8 +219,9 @@ pub fn load(common_dir: &Path, main_work_tree: Option<&Path>) -> Result<Settings
     let prefix = clone.branch_prefix.or(shared.branch_prefix).or(user.branch_prefix);
     Ok(Settings {
         agents,
-        branch_prefix: branch_prefix(prefix)?,
-        worktree_dir,
+        left_out,
+        branch_prefix: prefix.unwrap_or_else(|| BRANCH_PREFIX.to_owned()),
+        worktree_dir: worktree_dir(dir)?,
         setup,
         inert,
         threshold_permille: threshold(clone.threshold.or(user.threshold), shared.threshold)?,
@@ -207,88 +232,89 @@ pub fn load(common_dir: &Path, main_work_tree: Option<&Path>) -> Result<Settings
             .max()
             .unwrap_or_default(),
         signing_key: clone.signing_key.or(user.signing_key),
-        pause_deadline: seconds(clone.pause_deadline_s, user.pause_deadline_s, 90)?,
-        start_deadline: seconds(clone.start_deadline_s, user.start_deadline_s, 60)?,
-        receipt_deadline: seconds(clone.receipt_deadline_s, user.receipt_deadline_s, 180)?,
-        wip_interval: seconds(clone.wip_interval_s, user.wip_interval_s, 60)?,
+        pause_deadline: seconds(clone.pause_deadline_s, user.pause_deadline_s, 90),
+        start_deadline: seconds(clone.start_deadline_s, user.start_deadline_s, 60),
+        receipt_deadline: seconds(clone.receipt_deadline_s, user.receipt_deadline_s, 180),
+        wip_interval: seconds(clone.wip_interval_s, user.wip_interval_s, 60),
         trust_folder: user.trust_folder.unwrap_or(false),
-        agent_tables: user
-            .agent
-            .into_iter()
-            .map(|(name, table)| Ok((agent_name(&name)?, table)))
-            .collect::<Result<_>>()?,
+        agent_tables: user.agent.into_iter().map(|(Name(name), table)| (name, table)).collect(),
     })
 }
 
-fn only_in(user: &Path, clone: &Path) -> anyhow::Error {
-    Fault::usage(format!(
-        "'trust_folder' and '[agent.NAME]' may stand only in the user's own file, not in '{}'",
+/// What in the user's own file says who is started and what is run; `None` where nothing does.
+pub fn what_runs() -> Result<Option<String>> {
+    let path = env::config_folder()?.join("config.toml");
+    let text = match files::read_text(&path, FILE_BYTES_MOST) {
+        Ok(Some(text)) => text,
+        Ok(None) => return Ok(None),
+        Err(_) => return Ok(Some("unreadable".to_owned())),
+    };
+    let Ok(mut table) = text.parse::<toml::Table>() else { return Ok(Some(text)) };
+    let runs = ["agent", "agents", "signing_key", "trust_folder", "worktree"];
+    table.retain(|key, _| runs.contains(&key));
+    Ok((!table.is_empty()).then(|| table.to_string()))
+}
+
+/// Refuses a variable that looks like a setting and is none: mistyped, it would do nothing.
+fn know_variables() -> Result<()> {
+    let Some(name) = env::unknown_variable() else { return Ok(()) };
+    let fault = Fault::usage(format!("no setting is called '{name}'"));
+    Err(match closest(&name, env::SETTINGS.into_iter()) {
+        Some(known) => fault.hint(format!("did you mean '{known}'? If not: unset {name}")),
+        None => fault.hint(format!("unset {name}; those there are: {}", env::SETTINGS.join(", "))),
+    }
+    .into())
+}
+
+fn of_variable(name: &str, error: &anyhow::Error) -> anyhow::Error {
+    Fault::usage(format!("{name}: {error}"))
+        .hint(format!("set it to another value, or: unset {name}"))
+        .into()
+}
+
+/// The clone's file holds what only the user's may.
+fn only_in(user: &Path, clone: &Path) -> Result<anyhow::Error> {
+    #[derive(Deserialize)]
+    struct Marks {
+        trust_folder: Option<Spanned<toml::Value>>,
+        agent: Option<Spanned<toml::Value>>,
+    }
+    let text = files::read_text(clone, FILE_BYTES_MOST)?.unwrap_or_default();
+    let marks: Option<Marks> = toml::from_str(&text).ok();
+    let first = marks.into_iter().flat_map(|marks| [marks.trust_folder, marks.agent]);
+    let first = first.flatten().map(|value| value.span().start).min().unwrap_or(0);
+    let before = text.get(..first).unwrap_or_default();
+    let line = before.matches('\n').count() + 1;
+    let column = before.rsplit('\n').next().unwrap_or_default().chars().count() + 1;
+    Ok(Fault::usage(format!(
+        "'{}', line {line}, column {column}: 'trust_folder' and '[agent.NAME]' may stand only in \
+         the user's own file",
         clone.display()
     ))
     .hint(format!("move them to {}", user.display()))
-    .into()
+    .into())
 }
 
 /// The threshold of the environment or of one's own files, or a lower one that is shared.
-fn threshold(own: Option<f64>, shared: Option<f64>) -> Result<u32> {
+fn threshold(own: Option<u32>, shared: Option<u32>) -> Result<u32> {
     let own = match env::text("GIT_RELAY_THRESHOLD") {
-        Some(text) => permille(text.parse().ok().unwrap_or(f64::NAN))?,
-        None => own.map_or(Ok(THRESHOLD_PERMILLE_DEFAULT), permille)?,
+        Some(text) => {
+            let share = text.parse().map_err(|_| format!("'{text}' is no number, as 0.90 is"));
+            let share = share.and_then(values::permille);
+            share.map_err(|why| of_variable("GIT_RELAY_THRESHOLD", &anyhow::Error::msg(why)))?
+        }
+        None => own.unwrap_or(THRESHOLD_PERMILLE_DEFAULT),
     };
-    Ok(shared.map(permille).transpose()?.map_or(own, |lower| own.min(lower)))
+    Ok(shared.map_or(own, |lower| own.min(lower)))
 }
 
-/// Where session worktrees lie: your own files may name any place, the shared one a folder of the
-/// repository.
-fn worktree_dir(
-    clone: &WorktreeTable,
-    shared: &WorktreeTable,
-    user: &WorktreeTable,
-) -> Result<PathBuf> {
-    let inside = |dir: &str| {
-        let path = Path::new(dir);
-        let mut parts = path.components().peekable();
-        parts.peek().is_some_and(|first| first.as_os_str() != ".git")
-            && parts.all(|part| matches!(part, Component::Normal(_)))
-    };
-    let dir = match (&clone.dir, &shared.dir, &user.dir) {
-        (Some(dir), _, _) => dir,
-        (None, Some(dir), _) if inside(dir) => dir,
-        (None, Some(dir), _) => {
-            return Err(Fault::usage(format!(
-                "'dir' of the shared '.relay.toml' must be a folder of the repository, not '{dir}'"
-            ))
-            .hint("dir = \".worktrees\"; another place goes into your own file")
-            .into());
-        }
-        (None, None, Some(dir)) => dir,
-        (None, None, None) => return Ok(PathBuf::from(WORKTREE_DIR)),
-    };
+/// Where session worktrees lie.
+fn worktree_dir(dir: Option<String>) -> Result<PathBuf> {
+    let Some(dir) = dir else { return Ok(PathBuf::from(WORKTREE_DIR)) };
     match dir.strip_prefix("~/") {
         Some(rest) => Ok(env::home()?.join(rest)),
         None => Ok(PathBuf::from(dir.trim_end_matches('/'))),
     }
-}
-
-/// What can stand before the last slash of a branch's name.
-fn branch_prefix(named: Option<String>) -> Result<String> {
-    let Some(named) = named else { return Ok(BRANCH_PREFIX.to_owned()) };
-    let prefix = named.strip_suffix('/').unwrap_or(&named);
-    let part = |part: &str| {
-        let plain = |c: char| c.is_alphanumeric() || "-_.+".contains(c);
-        !part.is_empty()
-            && !part.starts_with(['.', '-'])
-            && !part.ends_with(".lock")
-            && !part.ends_with('.')
-            && !part.contains("..")
-            && part.chars().all(plain)
-    };
-    if prefix.split('/').all(part) {
-        return Ok(prefix.to_owned());
-    }
-    Err(Fault::usage(format!("'{named}' cannot begin the names of branches"))
-        .hint("branch_prefix = \"relay\"")
-        .into())
 }
 
 /// A key that only people's own files may hold is told apart from one that nobody knows.
@@ -333,20 +359,12 @@ pub fn names(list: Vec<String>) -> Result<Vec<AgentName>> {
 }
 
 fn agent_name(text: &str) -> Result<AgentName> {
-    AgentName::new(text).ok_or_else(|| {
-        Fault::usage(format!("'{text}' is not an agent's name")).hint("git relay agents").into()
-    })
+    Ok(values::agent(text).map_err(|why| Fault::usage(why).hint("git relay agents"))?)
 }
 
 /// A share of 0 to 1, as people write a threshold, in thousandths.
 pub fn permille(share: f64) -> Result<u32> {
-    if (0.01..=1.0).contains(&share) {
-        Ok((share * 1000.0).round() as u32)
-    } else {
-        Err(Fault::usage(format!("a threshold is a share from 0.01 to 1, not '{share}'"))
-            .hint("threshold = 0.90")
-            .into())
-    }
+    Ok(values::permille(share).map_err(|why| Fault::usage(why).hint("--threshold 0.90"))?)
 }
 
 fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
@@ -364,19 +382,23 @@ fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
     })
 }
 
-/// The known key nearest to the unknown one, out of serde's sentence "unknown field `x`,
+/// The known key (or word) nearest to the unknown one, out of serde's sentence "unknown field `x`,
 /// expected one of `a`, `b`".
 fn nearest(message: &str) -> Option<String> {
-    let rest = message.strip_prefix("unknown field `")?;
+    let rest = ["unknown field `", "unknown variant `"];
+    let rest = rest.into_iter().find_map(|start| message.strip_prefix(start))?;
     let (typed, known) = rest.split_once('`')?;
+    closest(typed, known.split('`').skip(1).step_by(2)).map(str::to_owned)
+}
+
+/// The word that somebody who typed `typed` may have meant: a third of it may be wrong.
+fn closest<'a>(typed: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let most = (typed.chars().count() / 3).clamp(1, 3);
     known
-        .split('`')
-        .skip(1)
-        .step_by(2)
-        .map(|key| (strsim::damerau_levenshtein(typed, key), key))
-        .filter(|(distance, _)| *distance <= 3)
+        .map(|word| (strsim::damerau_levenshtein(typed, word), word))
+        .filter(|(distance, _)| *distance <= most)
         .min()
-        .map(|(_, key)| key.to_owned())
+        .map(|(_, word)| word)
 }
 
 #[cfg(test)]
@@ -392,9 +414,11 @@ mod tests {
     }
 
     #[test]
-    fn a_threshold_is_a_share() {
-        assert_eq!(permille(0.9).unwrap(), 900);
-        assert!(permille(90.0).is_err());
-        assert!(permille(f64::NAN).is_err());
+    fn a_word_that_is_far_from_all_gets_no_suggestion() {
+        let nearest = |text: &str| nearest(toml::from_str::<OwnFile>(text).unwrap_err().message());
+        assert_eq!(nearest("colour = 1\n"), None);
+        assert_eq!(nearest("foo = 1\n"), None);
+        assert_eq!(nearest("[agent.x]\nal = true\n").as_deref(), Some("all"));
+        assert_eq!(nearest("secrets = \"wran\"\n").as_deref(), Some("warn"));
     }
 }

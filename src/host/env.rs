@@ -5,6 +5,36 @@ use anyhow::Result;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+/// Variables that are settings.
+pub const SETTINGS: [&str; 3] = ["GIT_RELAY_AGENTS", "GIT_RELAY_DURABILITY", "GIT_RELAY_THRESHOLD"];
+/// Those that we set for agents, hooks and children of ours.
+const OURS: [&str; 12] = [
+    "GIT_RELAY_DISPATCHER",
+    "GIT_RELAY_FINISHES",
+    "GIT_RELAY_FOLDER",
+    "GIT_RELAY_HOOKS_INDEX",
+    "GIT_RELAY_INBOX",
+    "GIT_RELAY_LEG",
+    "GIT_RELAY_MAKES",
+    "GIT_RELAY_PORT_BASE",
+    "GIT_RELAY_SESSION",
+    "GIT_RELAY_SIGNS",
+    "GIT_RELAY_STANDS_BY",
+    "GIT_RELAY_TURN",
+];
+
+/// A variable in our name that is none of ours.
+pub fn unknown_variable() -> Option<String> {
+    let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    let mut ours = names.filter(|name| name.starts_with("GIT_RELAY_") && !is_known(name));
+    ours.next()
+}
+
+pub fn is_known(name: &str) -> bool {
+    let is_of_tests = name.strip_prefix("GIT_RELAY_").is_some_and(|rest| rest.starts_with("TEST_"));
+    SETTINGS.contains(&name) || OURS.contains(&name) || is_of_tests
+}
+
 /// A variable that is set and not empty.
 pub fn var(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())

@@ -14,3 +14,4 @@ pub mod running;
 pub mod stand_by;
 pub mod tail;
 pub mod terminal;
+mod values;

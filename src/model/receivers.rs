@@ -53,14 +53,29 @@ pub fn rests(session: &Session, agent: &AgentName, now: Timestamp) -> bool {
     spent || (gives && asked && wish(session) != Some(agent))
 }
 
-/// Whether the window of `agent` is used up at `now`, as far as the session knows. Where nobody told
-/// until when, it is after a while no longer known.
+/// Whether the window of `agent` is used up at `now`, as far as the session knows: that of one that
+/// a person wished for, only where it is known until when.
 fn is_spent(session: &Session, agent: &AgentName, now: Timestamp) -> bool {
+    match exhausted(session, agent, now) {
+        Some(Some(_)) => true,
+        Some(None) => wish(session) != Some(agent),
+        None => false,
+    }
+}
+
+/// Whether the window of `agent` is used up at `now`, and until when. Where nobody told that, it is
+/// after a while no longer known.
+pub fn exhausted(
+    session: &Session,
+    agent: &AgentName,
+    now: Timestamp,
+) -> Option<Option<Timestamp>> {
     let lately = |seen: Timestamp| (0..UNKNOWN_LIMIT_S).contains(&(now.0 - seen.0));
     let mut own = session.dispatches.iter().filter(|dispatch| dispatch.agent == *agent);
-    reset_of(session, agent, now).is_some()
-        || wish(session) != Some(agent)
-            && own.any(|dispatch| dispatch.limit_seen_at.is_some_and(lately))
+    match reset_of(session, agent, now) {
+        Some(reset) => Some(Some(reset)),
+        None => own.any(|dispatch| dispatch.limit_seen_at.is_some_and(lately)).then_some(None),
+    }
 }
 
 /// Until when the window of `agent` is used up at `now`, where that is known.

@@ -8,6 +8,7 @@ use crate::model::names::SessionId;
 use crate::model::redact;
 use crate::model::session::Session;
 use crate::model::transcript::shorten;
+use crate::store;
 use anyhow::Result;
 use std::path::PathBuf;
 
@@ -78,8 +79,10 @@ pub fn session_meant(hub: &Hub, named: Option<&str>) -> Result<SessionId> {
             return Ok(id);
         }
         // The four digits at the end, or a beginning, are enough where they are plain.
-        let like: Vec<SessionId> = crate::store::list(&hub.repo)?
+        let lost = store::list_lost(&hub.repo)?.into_iter().map(|(id, _)| id);
+        let like: Vec<SessionId> = store::list(&hub.repo)?
             .into_iter()
+            .chain(lost)
             .filter(|known| known.as_str().starts_with(text) || known.as_str().ends_with(text))
             .collect();
         return match <[SessionId; 1]>::try_from(like) {
@@ -96,29 +99,41 @@ pub fn session_meant(hub: &Hub, named: Option<&str>) -> Result<SessionId> {
     }
     let own = env::text("GIT_RELAY_SESSION").and_then(SessionId::new);
     let here = hub.here.clone();
-    let all = crate::store::list(&hub.repo)?;
+    let all = store::list(&hub.repo)?;
     for id in own.into_iter().chain(here) {
         if all.contains(&id) {
             return Ok(id);
         }
     }
     let mut open = Vec::new();
+    let mut unreadable = None;
     for id in &all {
         // One that cannot be read keeps nobody from the others; `list` and `verify` name it.
-        if hub.load(id).is_ok_and(|stored| !stored.session.state.is_end()) {
-            open.push(id.clone());
+        match hub.load(id) {
+            Ok(stored) if !stored.session.state.is_end() => open.push(id.clone()),
+            Ok(_) => {}
+            Err(error) => unreadable = unreadable.or(Some(error)),
         }
     }
-    match (open.len(), all.len()) {
+    match (open.len(), unreadable) {
         (1, _) => Ok(open.remove(0)),
-        (0, 0) => {
-            Err(Fault::refused("there is no session").hint("git relay run 'the task'").into())
-        }
-        (0, _) => Err(Fault::refused("no session is open").hint("git relay list").into()),
+        (0, Some(error)) => Err(error),
+        (0, None) => Err(none_is_open(hub, all.is_empty())?),
         _ => Err(Fault::refused("several sessions are open, so it must be named")
             .hint("git relay list")
             .into()),
     }
+}
+
+fn none_is_open(hub: &Hub, none_at_all: bool) -> Result<anyhow::Error> {
+    if let Some((id, kept)) = store::list_lost(&hub.repo)?.first() {
+        return Ok(store::lost(id, kept, "it is gone").into());
+    }
+    Ok(match none_at_all {
+        true => Fault::refused("there is no session").hint("git relay run 'the task'"),
+        false => Fault::refused("no session is open").hint("git relay list"),
+    }
+    .into())
 }
 
 /// The session that is meant; refused when it is over.

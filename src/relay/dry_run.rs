@@ -1,11 +1,11 @@
 //! The contract that a hand-over would sign now, with nothing written: no object, no ref, no note,
 //! no lock. The snapshot is taken into a scratch folder that goes with the command.
 
+use super::pause::snapshot_of;
 use super::{Hub, ask};
 use crate::error::Fault;
-use crate::git::{Caps, Repository, guard};
+use crate::git::{Caps, Repository};
 use crate::host::clock;
-use crate::model::canon;
 use crate::model::digest::Draft;
 use crate::model::fsm::{self, Event};
 use crate::model::session::{Breach, LegEnd, Outcome, Session, Snapshot, State};
@@ -69,12 +69,10 @@ impl Hub {
     /// Nothing of git's may run here if the agent has rewritten its configuration.
     pub(super) fn is_as_launched(&self, session: &Session) -> Result<()> {
         let Some(expected) = &session.guard else { return Ok(()) };
-        let git_dir = self.git_dir(session);
-        let facts = guard::guard_facts(self.repo.common_dir(), &git_dir, &self.worktree(session))?;
-        if sha256(&canon::encode(&facts).context("facts can be encoded")?) == *expected {
+        if sha256(&self.guard_facts(session)?.encoded()?) == *expected {
             return Ok(());
         }
-        Err(Fault::integrity("the git configuration was changed during the leg")
+        Err(Fault::integrity("configuration was changed during the leg")
             .hint(format!("to hear what: git relay resume {}", session.session_id))
             .into())
     }
@@ -89,15 +87,5 @@ fn snapshot(scratch: &Repository, session: &Session) -> Result<Snapshot> {
     let subject = format!("relay: snapshot of session {}, leg {}", session.session_id, session.leg);
     let now = clock::now();
     let taken = scratch.take_snapshot(&Caps::default(), &subject, now.0, None)?;
-    Ok(Snapshot {
-        leg: session.leg,
-        on_branch: taken.in_progress.is_none(),
-        commit: taken.commit,
-        tree: taken.tree,
-        parent: taken.parent,
-        in_progress: taken.in_progress,
-        staged: taken.staged,
-        not_captured: taken.not_captured,
-        at: now,
-    })
+    Ok(snapshot_of(taken, session.leg, now))
 }

@@ -5,18 +5,23 @@ use super::{Driver, LEG_VARIABLE};
 use crate::agents::Seat;
 use crate::error::Fault;
 use crate::git::run::LOCAL_ENV_VARS;
+use crate::git::worktree::is_made_by_us;
 use crate::git::{Repository, branch_ref, guard};
-use crate::host::{env, files};
+use crate::host::{config, env, files};
 use crate::model::canon;
 use crate::model::fsm::Event;
 use crate::model::names::{Digest, Nonce};
+use crate::model::session::Session;
 use crate::store::audit::sha256;
 use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 const GUARD_FILE: &str = "guard.json";
+/// Holds the nonce of the leg after which all was as it had been.
+const SETTLED_FILE: &str = "settled";
 const SHOWN_FILE: &str = "silenced.json";
 const GUARD_BYTES_MOST: u64 = 4 * 1024 * 1024;
 
@@ -47,24 +52,34 @@ impl Driver<'_> {
             return Ok(());
         }
         files::make_folder(&self.hub.folder(&session.session_id))?;
-        let worktree = self.worktree();
         // What it is made from is looked at only when its agent has ended.
         if session.is_to_adopt() {
             return Ok(());
         }
-        // Until an agent was to be started it may be half made, whatever is there.
         if session.leg > 0 {
             self.mend_worktree()?;
             // Only then is it known to hold all that was taken along.
             return if session.adopted_leg().is_some() { self.furnish() } else { Ok(()) };
         }
-        let is_there = self.git_dir().join("HEAD").exists() && worktree.join(".git").exists();
-        if session.dispatch.is_some() && is_there {
+        if session.dispatch.is_some() && self.is_whole() {
             return Ok(());
         }
-        let workplace = &session.workplace;
-        self.hub.repo.add_worktree(&worktree, &workplace.branch, &workplace.base_commit)?;
+        if self.was_made() {
+            self.mend_worktree()?;
+            if !self.is_whole() {
+                return Ok(());
+            }
+        } else {
+            let (worktree, workplace) = (self.worktree(), &session.workplace);
+            self.hub.repo.add_worktree(&worktree, &workplace.branch, &workplace.base_commit)?;
+        }
         self.furnish()
+    }
+
+    /// Whether the session's worktree has once been whole: until then it may be half made,
+    /// whatever is there of it.
+    pub(super) fn was_made(&self) -> bool {
+        self.session().leg > 0 || is_made_by_us(&self.git_dir()) || self.is_furnished()
     }
 
     /// Environment of every process of the leg `nonce`, and of nothing else.
@@ -124,19 +139,29 @@ impl Driver<'_> {
         Ok(branches.into_iter().map(|(name, _)| name).filter(|name| *name != own).collect())
     }
 
-    fn guard_facts(&self) -> Result<BTreeMap<String, String>> {
-        guard::guard_facts(self.hub.repo.common_dir(), &self.git_dir(), &self.worktree())
-    }
-
     /// Records the git configuration facts as they are now; their digest goes into the state.
     pub(super) fn record_guard(&self) -> Result<Digest> {
         let folder = self.hub.folder(&self.session().session_id);
         let shown = guard::silenced_facts(self.hub.repo.common_dir())?;
         let shown = canon::encode(&shown).context("facts can be encoded")?;
         files::replace(&folder.join(SHOWN_FILE), &shown, 0o600)?;
-        let bytes = canon::encode(&self.guard_facts()?).context("facts can be encoded")?;
+        files::remove(&folder.join(SETTLED_FILE))?;
+        let bytes = self.hub.guard_facts(self.session())?.encoded()?;
         files::replace(&folder.join(GUARD_FILE), &bytes, 0o600)?;
         Ok(sha256(&bytes))
+    }
+
+    /// The agent is gone and all was as it had been: what changes outside the repository from now
+    /// on is the person's doing.
+    fn settle_guard(&self) -> Result<()> {
+        let Some(dispatch) = &self.session().dispatch else { return Ok(()) };
+        let path = self.hub.folder(&self.session().session_id).join(SETTLED_FILE);
+        if files::read(&path, 64)?.as_deref() == Some(dispatch.nonce.as_str().as_bytes()) {
+            return Ok(());
+        }
+        // Lost in a power cut, it is only compared once more.
+        std::fs::write(&path, dispatch.nonce.as_str())
+            .with_context(|| format!("cannot write '{}'", path.display()))
     }
 
     /// Names what changed of the things that our own git calls are deaf to: hooks, the file-system
@@ -183,48 +208,124 @@ impl Driver<'_> {
         self.mend_torn()
     }
 
+    /// Before a worktree is taken for gone: a changed `core.worktree` makes it look so.
+    pub(super) fn compare_config(&self) -> Result<()> {
+        match self.hub.changed_since_launch(self.session())? {
+            Some(what) if !self.options.accept_config => Err(self.changed(&what)),
+            _ => Ok(()),
+        }
+    }
+
+    fn changed(&self, what: &str) -> anyhow::Error {
+        let id = &self.session().session_id;
+        Fault::integrity(format!("configuration was changed during the leg: {what}"))
+            .hint(format!(
+                "look at it, then put it back, or, if it was you: git relay resume {id} --accept-config"
+            ))
+            .into()
+    }
+
     /// Compares the git configuration with what it was when the agent was started; called before
     /// the first git program runs after a leg, since a rewritten configuration would run the
     /// agent's code with our hands.
     pub(super) fn compare_guard(&mut self) -> Result<()> {
         let Some(expected) = self.session().guard.clone() else { return Ok(()) };
         self.tell_silenced()?;
-        let facts = self.guard_facts()?;
-        let now = canon::encode(&facts).context("facts can be encoded")?;
-        if sha256(&now) == expected {
-            return Ok(());
+        let facts = self.hub.guard_facts(self.session())?;
+        if sha256(&facts.encoded()?) == expected {
+            return self.settle_guard();
         }
         if self.options.accept_config {
             let guard = self.record_guard()?;
-            return self.step(&Event::GuardAccepted { guard }, None);
+            self.step(&Event::GuardAccepted { guard }, None)?;
+            return self.settle_guard();
         }
-        let id = &self.session().session_id;
-        let path = self.hub.folder(id).join(GUARD_FILE);
-        let before = files::read(&path, GUARD_BYTES_MOST)?.filter(|old| sha256(old) == expected);
-        let before: Option<BTreeMap<String, String>> =
-            before.and_then(|bytes| canon::decode(&bytes).ok());
-        let what = match before {
-            Some(before) => guard::differences(&before, &facts).join(", "),
-            None => "it cannot be said what, the record of it is gone".to_owned(),
-        };
-        Err(Fault::integrity(format!("the git configuration was changed during the leg: {what}"))
-            .hint(format!(
-                "look at it, then put it back, or: git relay resume {id} --accept-config"
-            ))
-            .into())
+        let what = self.hub.differences(self.session(), &facts)?.join(", ");
+        Err(self.changed(&what))
+    }
+}
+
+/// What is compared before and after a leg.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Facts {
+    /// Of the repository's own configuration.
+    repository: BTreeMap<String, String>,
+    /// Of what lies outside it, where people change things as soon as no agent is at work.
+    outside: BTreeMap<String, String>,
+}
+
+impl Facts {
+    pub(super) fn encoded(&self) -> Result<Vec<u8>> {
+        canon::encode(self).context("facts can be encoded")
+    }
+
+    fn differences(&self, after: &Self) -> Vec<String> {
+        let mut found = guard::differences(&self.repository, &after.repository);
+        found.extend(guard::differences(&self.outside, &after.outside));
+        found
     }
 }
 
 impl super::Hub {
+    /// The facts as they are now; once they were found unchanged after a leg, those outside the
+    /// repository's own configuration stay as they were then.
+    pub(super) fn guard_facts(&self, session: &Session) -> Result<Facts> {
+        let common = self.repo.common_dir();
+        let repository =
+            guard::guard_facts(common, &self.git_dir(session), &self.worktree(session))?;
+        let settled = files::read(&self.folder(&session.session_id).join(SETTLED_FILE), 64)?;
+        let is_settled = settled.is_some_and(|nonce| {
+            session.dispatch.as_ref().is_some_and(|d| d.nonce.as_str().as_bytes() == nonce)
+        });
+        if is_settled && let Some(recorded) = self.recorded_facts(session)? {
+            return Ok(Facts { repository, outside: recorded.outside });
+        }
+        let mut outside = guard::outer_facts(common)?;
+        if let Some(runs) = config::what_runs()? {
+            outside.insert("your own config.toml".to_owned(), sha256(runs.as_bytes()).to_string());
+        }
+        Ok(Facts { repository, outside })
+    }
+
+    /// What differs from launch so that a driver would stop, in words; of a worktree that is gone,
+    /// and will be laid out again, only what stands in configuration.
+    pub fn changed_since_launch(&self, session: &Session) -> Result<Option<String>> {
+        let Some(expected) = &session.guard else { return Ok(None) };
+        let facts = self.guard_facts(session)?;
+        if sha256(&facts.encoded()?) == *expected {
+            return Ok(None);
+        }
+        let mut what = self.differences(session, &facts)?;
+        if !self.worktree(session).join(".git").exists() {
+            what.retain(|difference| difference.starts_with("config "));
+        }
+        Ok((!what.is_empty()).then(|| what.join(", ")))
+    }
+
+    fn differences(&self, session: &Session, now: &Facts) -> Result<Vec<String>> {
+        Ok(match self.recorded_facts(session)? {
+            Some(before) => before.differences(now),
+            None => vec!["it cannot be said what, the record of it is gone".to_owned()],
+        })
+    }
+
+    /// The facts at launch, if the record of them is whole.
+    fn recorded_facts(&self, session: &Session) -> Result<Option<Facts>> {
+        let path = self.folder(&session.session_id).join(GUARD_FILE);
+        let bytes = files::read(&path, GUARD_BYTES_MOST)?;
+        let bytes = bytes.filter(|bytes| Some(sha256(bytes)) == session.guard);
+        Ok(bytes.and_then(|bytes| canon::decode(&bytes).ok()))
+    }
+
     /// The root of a session's worktree.
-    pub fn worktree(&self, session: &crate::model::session::Session) -> PathBuf {
+    pub fn worktree(&self, session: &Session) -> PathBuf {
         let root = self.repo.main_work_tree().unwrap_or_else(|| self.repo.common_dir());
         root.join(&session.workplace.worktree)
     }
 
     /// The git dir of a session's worktree: `start` chose a path whose last part is the session,
     /// and git names the folder after it.
-    pub fn git_dir(&self, session: &crate::model::session::Session) -> PathBuf {
+    pub fn git_dir(&self, session: &Session) -> PathBuf {
         self.repo.common_dir().join("worktrees").join(session.session_id.as_str())
     }
 }

@@ -20,11 +20,23 @@ const NAMED_MOST: usize = 5;
 const PROJECT_BYTES_MOST: u64 = 1 << 20;
 
 impl Driver<'_> {
+    fn furnished_path(&self) -> PathBuf {
+        self.hub.folder(&self.session().session_id).join(DONE_FILE)
+    }
+
+    pub(super) fn is_furnished(&self) -> bool {
+        self.furnished_path().exists()
+    }
+
+    /// What was made fit is gone: it has to be done again.
+    pub(super) fn furnish_again(&self) -> Result<()> {
+        files::remove(&self.furnished_path())
+    }
+
     /// Makes a fresh worktree fit to work in, once. A command of the person's that fails stops
     /// here, before an agent is started; the next `git relay resume` tries again.
     pub(super) fn furnish(&mut self) -> Result<()> {
-        let done = self.hub.folder(&self.session().session_id).join(DONE_FILE);
-        if done.exists() {
+        if self.is_furnished() {
             return Ok(());
         }
         let own = self.worktree_repo()?;
@@ -49,7 +61,7 @@ impl Driver<'_> {
         for warning in warnings(&self.worktree()) {
             self.notice(warning);
         }
-        files::replace(&done, b"", 0o600)
+        files::replace(&self.furnished_path(), b"", 0o600)
     }
 
     /// Runs the setup commands, their output shown.

@@ -28,7 +28,7 @@ impl Driver<'_> {
         let (git_dir, worktree) = (self.git_dir(), self.worktree());
         let marker = self.mending_path();
         let whole = git_dir.join("HEAD").exists() && worktree.join(".git").exists();
-        if self.session().leg == 0 || whole && !marker.exists() {
+        if !self.was_made() || whole && !marker.exists() {
             return Ok(());
         }
         let process = self.session().dispatch.as_ref().and_then(|dispatch| dispatch.process);
@@ -36,6 +36,7 @@ impl Driver<'_> {
             // Its own driver will see the end of it.
             return Ok(());
         }
+        self.compare_config()?;
         if !marker.exists() {
             // Files that are still there are newer than anything saved.
             let left = std::fs::read_dir(&worktree).is_ok_and(|mut entries| {
@@ -57,6 +58,10 @@ impl Driver<'_> {
             ));
         } else {
             self.fill_again(&repo, &tip)?;
+            if self.session().leg == 0 {
+                // No agent has worked in it: it gets all that a fresh one gets.
+                self.furnish_again()?;
+            }
         }
         files::remove(&marker)
     }

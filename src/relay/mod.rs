@@ -19,6 +19,7 @@ pub mod hooks;
 mod inbox;
 pub mod last_note;
 mod leg;
+mod lost;
 mod mend;
 mod pause;
 mod seal;
@@ -30,7 +31,7 @@ mod wip;
 pub use dispatch::render;
 
 use crate::agents::Seat;
-use crate::error::Fault;
+use crate::error::{Fault, Kind, kind_of};
 use crate::git::Repository;
 use crate::host::config::Settings;
 use crate::host::terminal::Terminal;
@@ -132,6 +133,25 @@ impl Hub {
         store::load(&self.repo, &self.trust, session)
     }
 
+    /// This repository's own key, which is believed.
+    pub fn own_key(&self) -> Result<SigningKey> {
+        let key = store::keys::load_key(&self.repo)?;
+        let public = key.public();
+        if let Err(error) = self.trust.check(&public, GIT_NAMESPACE, clock::now()) {
+            let file = store::keys::key_path(&self.repo)?.with_extension("pub");
+            return Err(Fault::integrity(format!(
+                "this repository's own key {} is not believed: {error}",
+                public.fingerprint()
+            ))
+            .hint(format!(
+                "see who is: git relay trust; to believe it: git relay trust --add '{}'",
+                file.display()
+            ))
+            .into());
+        }
+        Ok(key)
+    }
+
     /// The agent called `name`, or an error that says how to describe it.
     pub fn seat(&self, name: &AgentName) -> Result<Seat> {
         Seat::find(&self.settings, name).ok_or_else(|| {
@@ -215,7 +235,9 @@ impl<'a> Driver<'a> {
             return Err(agent_may_not());
         }
         store::audit::chain(&hub.repo, &hub.trust, &stored)?;
-        Self::with(hub, stored, held, actor, options, report)
+        let driver = Self::with(hub, stored, held, actor, options, report)?;
+        driver.let_go_of_kept()?;
+        Ok(driver)
     }
 
     fn with(
@@ -226,14 +248,7 @@ impl<'a> Driver<'a> {
         options: Options,
         report: &'a mut dyn FnMut(Progress),
     ) -> Result<Self> {
-        let key = store::keys::load_key(&hub.repo)?;
-        hub.trust.check(&key.public(), GIT_NAMESPACE, clock::now()).map_err(|error| {
-            Fault::integrity(format!(
-                "this repository's own key {}: {error}",
-                key.public().fingerprint()
-            ))
-            .hint("git relay trust")
-        })?;
+        let key = hub.own_key()?;
         let interrupted = Arc::new(AtomicBool::new(false));
         let hung_up = Arc::new(AtomicBool::new(false));
         signal_hook::flag::register(SIGHUP, Arc::clone(&hung_up))?;
@@ -382,7 +397,7 @@ impl<'a> Driver<'a> {
         let next = fsm::step(&self.stored.session, event, clock::now())
             .map_err(|refused| Fault::refused(refused.to_string()))?;
         let expected = Some(&self.stored.tip);
-        let tip = store::save(
+        let saved = store::save(
             &self.hub.repo,
             &self.key,
             &next,
@@ -390,7 +405,11 @@ impl<'a> Driver<'a> {
             self.actor,
             expected,
             sealed,
-        )?;
+        );
+        let tip = match saved {
+            Err(error) if kind_of(&error) == Kind::Raced => return Err(self.of_lost_ref(error)),
+            saved => saved?,
+        };
         self.stored = Stored { session: next, tip };
         self.remember(event);
         let session = Box::new(self.stored.session.clone());

@@ -12,6 +12,7 @@ use crate::model::fsm::Event;
 use crate::model::inbox::{Line, Says};
 use crate::model::names::{Nonce, Oid};
 use crate::model::session::{Outcome, SafePoint, Snapshot};
+use crate::model::time::Timestamp;
 use crate::model::{redact, screen};
 use anyhow::{Context, Result};
 use std::path::PathBuf;
@@ -145,17 +146,7 @@ impl Driver<'_> {
             let safe_point = Some(SafePoint { commit: taken.parent.clone(), at: clock::now() });
             self.step(&Event::Observed { readings: Vec::new(), safe_point }, None)?;
         }
-        Ok(Snapshot {
-            leg: session.leg,
-            on_branch: taken.in_progress.is_none(),
-            commit: taken.commit,
-            tree: taken.tree,
-            parent: taken.parent,
-            in_progress: taken.in_progress,
-            staged: taken.staged,
-            not_captured: taken.not_captured,
-            at: clock::now(),
-        })
+        Ok(snapshot_of(taken, session.leg, clock::now()))
     }
 
     /// Takes the snapshot and holds it by `holder`, or finds the one a killed driver took of the
@@ -258,6 +249,21 @@ impl Driver<'_> {
             lines.push(format!("and in {more} more files"));
         }
         Ok(lines)
+    }
+}
+
+/// What the state keeps of a snapshot that was taken of the leg `leg`.
+pub(super) fn snapshot_of(taken: Taken, leg: u32, at: Timestamp) -> Snapshot {
+    Snapshot {
+        leg,
+        on_branch: taken.in_progress.is_none(),
+        commit: taken.commit,
+        tree: taken.tree,
+        parent: taken.parent,
+        in_progress: taken.in_progress,
+        staged: taken.staged,
+        not_captured: taken.not_captured,
+        at,
     }
 }
 

@@ -54,6 +54,7 @@ pub fn begin<'a>(
             .into());
     }
     hub.repo.can_relay()?;
+    let key = hub.own_key()?;
     branches_can_be_made(hub)?;
     clear_unborn(hub)?;
     worktrees_can_be_made(hub)?;
@@ -72,7 +73,6 @@ pub fn begin<'a>(
     session.threshold_permille = task.threshold_permille;
     (session.adopted, session.request) = task.adopted.clone().unzip();
     let held = lock::take(&hub.lock_path(&id), Duration::ZERO)?.context("a new session is ours")?;
-    let key = store::keys::load_key(&hub.repo)?;
     let tip = store::save(&hub.repo, &key, &session, "begun", actor, None, None)?;
     let stored = Stored { session, tip };
     report(Progress::Step { event: "begun".to_owned(), session: Box::new(stored.session.clone()) });

@@ -3,13 +3,14 @@
 //! `<common git dir>/relay/project` names the project; its key lies in the user's data folder,
 //! outside the repository, so that a sandbox can shut it off from an agent.
 
-use crate::error::Fault;
-use crate::git::Repository;
+use crate::error::{Fault, of_the_machine};
+use crate::git::{Repository, session_ref};
 use crate::host::{env, files, random};
-use crate::model::sign::SigningKey;
+use crate::model::names::SessionId;
+use crate::model::sign::{self, GIT_NAMESPACE, PublicKey, SigningKey};
 use crate::model::trust::{self, Trust};
-use anyhow::{Context, Result};
-use std::path::PathBuf;
+use anyhow::Result;
+use std::path::{Path, PathBuf};
 
 const KEY_BYTES_MOST: u64 = 64 * 1024;
 const TRUST_BYTES_MOST: u64 = 1024 * 1024;
@@ -58,13 +59,36 @@ fn not_ready() -> anyhow::Error {
 /// The project's key.
 pub fn load_key(repo: &Repository) -> Result<SigningKey> {
     let path = key_path(repo)?;
-    let Some(text) = files::read_text(&path, KEY_BYTES_MOST)? else {
+    let unusable = |why: String| {
+        let shown = path.display();
+        Fault::environment(format!("the key at '{shown}' cannot be used: {why}")).hint(format!(
+            "put it back from a backup; or: mv '{shown}' '{shown}.old', then: git relay init"
+        ))
+    };
+    let read = files::read_text(&path, KEY_BYTES_MOST);
+    let Some(text) = read.map_err(|error| unusable(format!("{error:#}")))? else {
         return Err(Fault::environment(format!("there is no key at '{}'", path.display()))
-            .hint("git relay init")
+            .hint("put it back from a backup; or have another made, and believed: git relay init")
             .into());
     };
-    SigningKey::from_openssh_pem(&text)
-        .with_context(|| format!("the key at '{}' cannot be used", path.display()))
+    if text.trim().is_empty() {
+        return Err(unusable("it is empty".to_owned()).into());
+    }
+    Ok(SigningKey::from_openssh_pem(&text).map_err(|error| unusable(error.to_string()))?)
+}
+
+/// Puts the key where it belongs, outside the repository.
+fn keep_key(path: &Path, key: &SigningKey) -> Result<()> {
+    let check = u32::from_le_bytes(random::bytes()?);
+    let line = format!("{}\n", key.public().to_openssh_line("git-relay"));
+    files::replace(path, key.to_openssh_pem("git-relay", check).as_bytes(), 0o600)
+        .and_then(|()| files::replace(&path.with_extension("pub"), line.as_bytes(), 0o644))
+        .map_err(|error| match of_the_machine(&error) {
+            Some(_) => error,
+            None => Fault::environment(format!("the key cannot be kept: {error:#}"))
+                .hint("XDG_DATA_HOME=/a/folder/of/yours git relay init")
+                .into(),
+        })
 }
 
 /// Makes project id and key where they are missing, and believes the key; says what was made.
@@ -75,21 +99,22 @@ pub fn make(repo: &Repository) -> Result<Vec<PathBuf>> {
         made.push(project_path(repo));
     }
     let path = key_path(repo)?;
-    if !path.exists() {
-        let key = SigningKey::from_seed(random::bytes()?);
-        let check = u32::from_le_bytes(random::bytes()?);
-        files::replace(&path, key.to_openssh_pem("git-relay", check).as_bytes(), 0o600)?;
-        let public = path.with_extension("pub");
-        let line = format!("{}\n", key.public().to_openssh_line("git-relay"));
-        files::replace(&public, line.as_bytes(), 0o644)?;
+    let is_new = !path.exists();
+    if is_new {
+        keep_key(&path, &SigningKey::from_seed(random::bytes()?))?;
         made.push(path.clone());
     }
     let public = load_key(repo)?.public();
     let trust = load_trust(repo)?;
     // Only a key that was never here is added: one that was taken out of trust stays out.
-    if !trust_path(repo).exists() {
-        let line = trust::signer_line("relay", &public, "git-relay, made by init");
-        files::replace(&trust_path(repo), format!("{line}\n").as_bytes(), 0o644)?;
+    if is_new || !trust_path(repo).exists() {
+        let mut lines = files::read_text(&trust_path(repo), TRUST_BYTES_MOST)?.unwrap_or_default();
+        if !lines.is_empty() && !lines.ends_with('\n') {
+            lines.push('\n');
+        }
+        lines.push_str(&trust::signer_line("relay", &public, "git-relay, made by init"));
+        lines.push('\n');
+        files::replace(&trust_path(repo), lines.as_bytes(), 0o644)?;
         made.push(trust_path(repo));
     } else if !trust.signers.iter().any(|signer| signer.key == public) {
         return Err(Fault::integrity("this repository's own key is not believed")
@@ -97,6 +122,49 @@ pub fn make(repo: &Repository) -> Result<Vec<PathBuf>> {
             .into());
     }
     Ok(made)
+}
+
+/// A key that signed sessions of this repository and is not believed here.
+#[derive(Debug)]
+pub struct Stranger {
+    pub fingerprint: String,
+    pub sessions: Vec<SessionId>,
+    /// Its public half among the user's own keys, where it is one of them.
+    pub path: Option<PathBuf>,
+}
+
+/// The keys of sessions here that are not believed: what a lost trust file, or a fetch, leaves.
+pub fn strangers(repo: &Repository, trust: &Trust) -> Result<Vec<Stranger>> {
+    let mut found: Vec<Stranger> = Vec::new();
+    for id in super::list(repo)? {
+        let Some(tip) = repo.read_ref(&session_ref(&id))? else { continue };
+        let Ok(commit) = repo.read_commit(&tip) else { continue };
+        let Some(signature) = commit.signature.as_deref() else { continue };
+        let Ok(key) = sign::verify(signature, GIT_NAMESPACE, &commit.signed_payload) else {
+            continue;
+        };
+        if trust.signers.iter().any(|signer| signer.key == key) {
+            continue;
+        }
+        let fingerprint = key.fingerprint();
+        match found.iter_mut().find(|known| known.fingerprint == fingerprint) {
+            Some(known) => known.sessions.push(id),
+            None => {
+                let path = own_public(&key);
+                found.push(Stranger { fingerprint, sessions: vec![id], path });
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// The file of a public key, if it is that of one of the user's projects.
+fn own_public(key: &PublicKey) -> Option<PathBuf> {
+    let projects = std::fs::read_dir(key_folder().ok()?).ok()?.flatten();
+    projects.map(|project| project.path().join("ed25519.pub")).find(|path| {
+        let text = files::read_text(path, KEY_BYTES_MOST).ok().flatten().unwrap_or_default();
+        PublicKey::from_openssh_line(text.trim_end()).is_ok_and(|found| found == *key)
+    })
 }
 
 /// Who is believed; nobody before `init`.

@@ -9,8 +9,8 @@ pub mod audit;
 pub mod keys;
 
 use crate::error::Fault;
-use crate::git::refs::SESSIONS;
-use crate::git::{Repository, session_ref};
+use crate::git::refs::{MOVED, SESSIONS};
+use crate::git::{Repository, moved_ref, session_ref};
 use crate::host::clock;
 use crate::model::canon;
 use crate::model::names::{Oid, SessionId};
@@ -49,9 +49,13 @@ pub struct Stored {
 /// exactly the bytes we write, or a record of another session.
 pub fn load(repo: &Repository, trust: &Trust, id: &SessionId) -> Result<Stored> {
     let name = session_ref(id);
-    let tip = repo.read_ref(&name)?.ok_or_else(|| {
-        Fault::refused(format!("there is no session '{id}'")).hint("git relay list")
-    })?;
+    let Some(tip) = repo.read_ref(&name)? else {
+        return Err(match repo.read_ref(&moved_ref(id))? {
+            Some(kept) => lost(id, &kept, "it is gone"),
+            None => Fault::refused(format!("there is no session '{id}'")).hint("git relay list"),
+        }
+        .into());
+    };
     let session = load_at(repo, trust, id, &tip)?;
     Ok(Stored { session, tip })
 }
@@ -82,6 +86,29 @@ pub fn load_at(repo: &Repository, trust: &Trust, id: &SessionId, commit: &Oid) -
         return Err(broken(format!("it belongs to session '{}'", session.session_id)).into());
     }
     Ok(session)
+}
+
+/// Sessions whose ref is gone, and whose last state their driver kept.
+pub fn list_lost(repo: &Repository) -> Result<Vec<(SessionId, Oid)>> {
+    let mut found = Vec::new();
+    for (name, kept) in repo.list_refs(MOVED)? {
+        let Some(id) = name.strip_prefix(MOVED).and_then(SessionId::new) else { continue };
+        if repo.read_ref(&session_ref(&id))?.is_none() {
+            found.push((id, kept));
+        }
+    }
+    Ok(found)
+}
+
+/// The ref of a session is not where its driver put it (`found` says where it is): what `kept`
+/// names is the last state.
+pub fn lost(id: &SessionId, kept: &Oid, found: &str) -> Fault {
+    let name = session_ref(id);
+    Fault::integrity(format!(
+        "somebody other than its driver moved `{name}`: {found}; its last state is {}",
+        short(kept)
+    ))
+    .hint(format!("git update-ref {name} {kept}, then: git relay resume {id}"))
 }
 
 /// Every session of the repository, by id.

@@ -75,7 +75,7 @@ fn of_step(event: &str, session: &Session) -> Option<String> {
         }
         "finish-undone" => "the merge was taken back".to_owned(),
         "finished" | "aborted" => format!("session {event}"),
-        "guard-accepted" => "the changed git configuration was accepted".to_owned(),
+        "guard-accepted" => "the changed configuration was accepted".to_owned(),
         _ => return None,
     })
 }

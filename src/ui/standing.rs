@@ -9,6 +9,12 @@ pub fn standing(session: &Session, driven: bool, alive: bool) -> String {
     match (session.state, &session.leg_end) {
         (State::Completed, _) => return "finished".to_owned(),
         (State::Aborted, _) => return "given up".to_owned(),
+        _ if session.finishing.as_ref().is_some_and(|left| !left.conflicts.is_empty()) => {
+            return "being finished: conflicts wait to be resolved".to_owned();
+        }
+        _ if session.finishing.is_some() && !driven => {
+            return "being finished, and broken off: finish it again".to_owned();
+        }
         (State::Running, Some(end)) if !driven => {
             return match end.outcome {
                 Outcome::Done => "done: waiting for you to finish it",

@@ -3,6 +3,7 @@
 
 mod bad_input;
 mod handoff;
+mod status;
 
 use super::support::{World, scripted};
 use serde_json::{Value, json};

@@ -1,6 +1,6 @@
 //! Completions: written by `setup`, gone after `--remove`, and what a person sees who presses TAB.
 
-use super::support::World;
+use super::support::{World, scripted};
 use std::fs;
 use std::path::Path;
 
@@ -40,6 +40,20 @@ fn git_relay_is_completed_in_bash_under_gits_own_completion() {
         ["--remove-hooks"]
     );
     assert_eq!(offered(&world, &["git", "relay", "run", "--level", "ed"]), ["edit"]);
+    // What people type, and no other verb; agents and sessions where they can stand.
+    assert!(!all.contains(&"hook".to_owned()), "{all:?}");
+    for words in [["handoff", "--to", "c"], ["run", "--agents", "c"], ["start", "--agent", "c"]] {
+        let found = offered(&world, &[&["git", "relay"], &words[..]].concat());
+        assert_eq!(found, ["claude", "codex"], "{words:?}");
+    }
+    let agent = world.program("agent", "cat >/dev/null; echo start; echo 'step one'; echo done\n");
+    world.configure(&scripted(&[("only", &agent)]));
+    world.relay(&["init"]).exits(0);
+    world.relay(&["run", "Sing", "--no-launch"]).exits(0);
+    for words in [&["resume", ""][..], &["finish", "si"], &["handoff", "--session", ""]] {
+        let found = offered(&world, &[&["git", "relay"], words].concat());
+        assert!(found.contains(&world.session()), "{words:?}: {found:?}");
+    }
     // Git's own words are as before.
     assert!(offered(&world, &["git", "checkou"]).contains(&"checkout".to_owned()));
     let zsh = fs::read_to_string(share.join(PLACES[1])).unwrap();

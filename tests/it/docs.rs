@@ -113,5 +113,6 @@ fn every_key_and_variable_is_in_the_manual() {
     }
     for variable in generated::variables() {
         assert!(manual.contains(&variable), "{variable} is not told");
+        assert!(git_relay::host::env::is_known(&variable), "{variable} would be refused");
     }
 }

@@ -783,7 +783,7 @@ fn stopped(world: &World, did: Did, words: &str) {
     let all = format!("{}{}", did.stdout, did.stderr);
     assert!(!world.home.join("ran").exists(), "the agent's program was run:\n{all}");
     assert!(!world.home.join("got.md").exists(), "an agent was started:\n{all}");
-    did.exits(4).says("git configuration was changed").says(words).says("--accept-config");
+    did.exits(4).says("configuration was changed").says(words).says("--accept-config");
 }
 
 #[test]

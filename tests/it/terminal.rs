@@ -97,6 +97,31 @@ fn two_legs_and_a_person_who_types_only_their_own_work() {
 }
 
 #[test]
+fn who_asks_from_elsewhere_is_told_that_the_person_is_asked() {
+    let world = world(LISTENS, LISTENS);
+    let terminal = Terminal::open(&world);
+    runs(&terminal, "git relay start 'A task'");
+    // Where its task is, since it is not given on standard input.
+    terminal.until("'first' finds its task in .relay/task.md here");
+    terminal.until("ready");
+    terminal.enters("quit");
+    terminal.until("first was left, with nothing open");
+    let mut asks = world.command(super::support::binary());
+    let said = fs::File::create(world.root.join("said")).unwrap();
+    let mut asks = asks.arg("handoff").stderr(said).spawn().unwrap();
+    terminal.wait("the person there is named", || {
+        let said = fs::read_to_string(world.root.join("said")).unwrap();
+        said.contains("press h there to hand over")
+    });
+    terminal.enters("h");
+    assert!(asks.wait().unwrap().success());
+    terminal.enters("quit");
+    terminal.until("second was left");
+    terminal.enters("l");
+    left_as_it_was(&world, &terminal);
+}
+
+#[test]
 fn an_agent_that_is_killed_leaves_no_mess() {
     let world = world(&format!("{RAW}kill -9 $$\n"), &format!("{RAW}tell 'limit now'; sleep 60\n"));
     let terminal = Terminal::open(&world);

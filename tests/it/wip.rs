@@ -77,6 +77,31 @@ fn a_worktree_that_was_deleted_comes_back_with_the_work_in_progress() {
 }
 
 #[test]
+fn a_worktree_that_no_agent_has_seen_comes_back_with_all_it_had() {
+    for (what, command) in TAKEN {
+        let world = world(
+            0,
+            "cat >/dev/null; echo start; echo 'step one'; ls -A >\"$HOME/seen\"; echo 'done all'\n",
+        );
+        world.write(".gitignore", ".env\n");
+        world.write(".worktreeinclude", ".env\n");
+        world.git(&["add", "."]);
+        world.git(&["commit", "-q", "-m", "rules"]);
+        world.write(".env", "A=1\n");
+        world.relay(&["run", "A task", "--no-launch"]).exits(0);
+        let session = world.session();
+        world.run("sh", &["-c", &format!("S={session}; {command}")]).exits(0);
+        world.relay(&["finish"]).exits(1).says("git relay resume");
+        let did = world.relay(&["resume"]);
+        assert_eq!(did.code, Some(0), "{what}:\n{}", did.stderr);
+        did.says("restored from its branch").says("copied 1 ignored files");
+        let seen = read(&world, "seen");
+        assert!(seen.contains(".env") && seen.contains("README.md"), "{what}: {seen}");
+        world.relay(&["verify"]).exits(0);
+    }
+}
+
+#[test]
 fn without_newer_work_it_comes_back_from_its_branch_and_the_loss_is_said() {
     let world = world(3600, WORKS);
     world.relay(&["run", "A task"]).exits(1);

@@ -77,6 +77,10 @@ pub(super) fn refs(hub: &Hub, fix: bool) -> Result<Vec<Finding>> {
 
 pub(super) fn sessions(hub: &Hub) -> Result<Vec<Finding>> {
     let mut found = Vec::new();
+    for (id, kept) in store::list_lost(&hub.repo)? {
+        let lost = store::lost(&id, &kept, "it is gone").into();
+        found.push(Finding::of(&format!("session {id}"), &lost));
+    }
     for id in store::list(&hub.repo)? {
         let subject = format!("session {id}");
         let session = match hub.load(&id) {
@@ -97,7 +101,9 @@ pub(super) fn sessions(hub: &Hub) -> Result<Vec<Finding>> {
         let worktree = hub.worktree(&session);
         if session.dispatch.is_some() && !worktree.join(".git").exists() {
             let what = format!("its worktree '{}' is gone", worktree.display());
-            let next = format!("git worktree repair, or git relay abort {id}");
+            let next = format!(
+                "git worktree repair, where it was moved; else git relay resume {id}, or git relay abort {id}"
+            );
             found.push(Finding::problem(&subject, what).next(next));
         }
         let log = files::read_text(&hub.folder(&id).join("hook.log"), LOG_BYTES_MOST)?;

@@ -19,6 +19,7 @@ use std::time::{Duration, UNIX_EPOCH};
 pub const RELAY: &str = "refs/relay/";
 pub const SESSIONS: &str = "refs/relay/sessions/";
 pub const SNAPSHOTS: &str = "refs/relay/snapshots/";
+pub const MOVED: &str = "refs/relay/moved/";
 pub const NOTES_REF: &str = "refs/notes/relay";
 
 /// Symbolic refs deeper than this are a loop.
@@ -37,6 +38,11 @@ pub fn snapshot_ref(session: &SessionId, leg: u32) -> String {
 /// What a session that is over leaves: its last tree and, below it, its branch.
 pub fn kept_ref(session: &SessionId) -> String {
     format!("refs/relay/kept/{session}")
+}
+
+/// The last state of a session whose own ref was moved under its driver.
+pub fn moved_ref(session: &SessionId) -> String {
+    format!("{MOVED}{session}")
 }
 
 /// The commit that `finish` made for the user's branch: written before that branch moves.

@@ -71,32 +71,9 @@ struct Frame<'a> {
     record_command: &'a str,
 }
 
-/// The envelope for a hook's answer: at most [`CONTEXT_BYTES_MOST`] bytes.
-pub fn hook_context(
-    contract: &Contract,
-    attachments: &Attachments,
-    signer_fingerprint: &str,
-    record_command: &str,
-) -> String {
-    render(contract, attachments, signer_fingerprint, record_command, TOKENS_LEAST)
-}
-
 /// The prompt of leg 1: the task as given, then how the session is kept.
 pub fn first_prompt(task: &str, session: &str, record_command: &str) -> String {
     format!("{}\n\n{}\n", task.trim_end(), about(session, record_command))
-}
-
-/// [`first_prompt`] for a hook's answer: a task too long for it is cut, and the place named
-/// where the whole of it stands.
-pub fn first_context(task: &str, session: &str, record_command: &str) -> String {
-    let whole = first_prompt(task, session, record_command);
-    if whole.len() <= CONTEXT_BYTES_MOST {
-        return whole;
-    }
-    let about = about(session, record_command);
-    let note = template::block("first-cut");
-    let room = CONTEXT_BYTES_MOST.saturating_sub(about.len() + note.len() + 64);
-    format!("{}\n\n{note}\n\n{about}\n", shorten(task, room))
 }
 
 fn about(session: &str, record_command: &str) -> String {

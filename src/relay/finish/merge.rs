@@ -215,7 +215,8 @@ impl Driver<'_> {
             _ => call.args(["--squash", "--ff", "--no-verify-signatures"]),
         };
         let call = call.args([finishing.source.as_str()]);
-        call.env(FINISH_VARIABLE, self.session().session_id.as_str()).show()
+        // That a squash moves no branch is what we asked for, and no news to the user.
+        call.env(FINISH_VARIABLE, self.session().session_id.as_str()).show_trouble()
     }
 
     pub(super) fn ask_git_to_commit(

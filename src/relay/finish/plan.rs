@@ -70,12 +70,13 @@ impl Driver<'_> {
             .into());
         }
         if !self.is_whole() {
+            self.compare_config()?;
             return Err(Fault::refused(format!(
                 "the session worktree '{}' is gone",
                 self.worktree().display()
             ))
             .hint(format!(
-                "git worktree repair, where it was moved; else git relay abort {id}, which keeps its commits"
+                "git worktree repair, where it was moved; else git relay resume {id}, which restores it, or git relay abort {id}, which keeps its commits"
             ))
             .into());
         }

@@ -1,0 +1,61 @@
+//! A session's ref that somebody else moves while an agent is at work: nobody works on, nothing is
+//! lost, and the way back is said.
+
+use super::support::{Did, World, scripted};
+use std::fs;
+
+const DONE: &str = "cat >/dev/null; echo start; echo 'step two'; echo 'done all'\n";
+
+/// The first agent does `harm` to its session's ref, and would then work on for a minute.
+fn harmed(harm: &str) -> (World, String, Did) {
+    let world = World::new();
+    let script = format!(
+        "cat >/dev/null; echo $$ >\"$HOME/pid\"; echo start; echo 'step one'; echo half >half.txt; \
+         R=refs/relay/sessions/$GIT_RELAY_SESSION; sleep 1; {harm}; \
+         git-relay record --done 'a step'; sleep 60\n"
+    );
+    let first = world.program("first-agent", &script);
+    let second = world.program("second-agent", DONE);
+    world.configure(&scripted(&[("first", &first), ("second", &second)]));
+    world.relay(&["init"]).exits(0);
+    let did = world.relay(&["run", "A task"]).exits(4);
+    let pid = fs::read_to_string(world.home.join("pid")).unwrap();
+    let alive = fs::read_dir(format!("/proc/{}", pid.trim())).is_ok();
+    assert!(!alive, "the agent works on for a session that is not ours");
+    let command = hint(&did);
+    (world, command, did)
+}
+
+/// The commands of the hint: `…, then: …`.
+fn hint(did: &Did) -> String {
+    let line = did.stderr.lines().find_map(|line| line.strip_prefix("hint: "));
+    line.unwrap_or_else(|| panic!("no hint:\n{}", did.stderr)).replace(", then: ", " && ")
+}
+
+#[test]
+fn a_session_whose_ref_was_deleted_comes_back_by_the_command_that_is_said() {
+    let (world, command, did) = harmed("git update-ref -d $R");
+    did.says("somebody other than its driver moved").says("it is gone").says("first was ended");
+    // From everywhere the same is said, and a collection of garbage takes nothing.
+    world.git(&["-c", "gc.pruneExpire=now", "gc", "--quiet", "--prune=now"]);
+    for words in [&["resume"][..], &["status"], &["handoff"]] {
+        let said = world.relay(words).exits(4);
+        assert_eq!(hint(&said), command, "{words:?}");
+    }
+    world.relay(&["doctor"]).exits(1).says("git update-ref refs/relay/sessions/");
+    world.run("sh", &["-c", &command]).exits(0).says("second took over (leg 2)");
+    assert_eq!(fs::read_to_string(world.worktree().join("half.txt")).unwrap(), "half\n");
+    assert_eq!(world.git(&["for-each-ref", "refs/relay/moved"]), "");
+    world.relay(&["verify"]).exits(0);
+    world.relay(&["finish"]).exits(0);
+}
+
+#[test]
+fn a_session_whose_ref_was_set_back_is_not_gone_on_with_from_there() {
+    let (world, command, did) = harmed("git update-ref $R $R~2");
+    did.says("somebody other than its driver moved").says("it stands at ");
+    let said = world.relay(&["resume"]).exits(4);
+    assert_eq!(hint(&said), command);
+    world.run("sh", &["-c", &command]).exits(0).says("second took over (leg 2)");
+    world.relay(&["verify"]).exits(0);
+}
