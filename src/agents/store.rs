@@ -5,11 +5,12 @@
 //! *quoted*: untrusted, not yet redacted.
 
 use super::{ALL, Agent};
-use crate::host::records::{LINE_BYTES_MOST, Records};
+use crate::error::Fault;
+use crate::host::records::Records;
 use crate::host::{env, records, running};
 use crate::model::session::Process;
 use crate::model::time::Timestamp;
-use crate::model::transcript::Transcript;
+use crate::model::transcript::{LINE_BYTES_MOST, Transcript};
 use anyhow::{Context as _, Result};
 use std::fs;
 use std::ops::ControlFlow;
@@ -23,14 +24,23 @@ pub struct Store {
     pub variable: &'static str,
     /// Its config folder without that variable, below the user's home.
     pub below_home: &'static str,
-    /// Every file below a config folder that is a session by its name, with the session's id.
-    pub files: fn(&Path, &mut dyn FnMut(PathBuf, String)),
+    /// Every session below a config folder, by the names of files.
+    pub files: fn(&Path, &mut dyn FnMut(Kept)),
     /// What one line says of the session as a whole. The line may be cut anywhere.
     pub head: fn(&mut Head, &[u8]),
     /// What one line says of the context that is used.
     pub context: fn(&[u8]) -> Option<Context>,
     /// The sessions that a process of this agent works on, by its config folder.
     pub held: fn(Process, &Path) -> Vec<Held>,
+}
+
+/// How one session is kept.
+#[derive(Debug)]
+pub enum Kept {
+    /// In a file of its own, with its id.
+    File(PathBuf, String),
+    /// In a form that is not read here.
+    Packed,
 }
 
 /// What the first lines of a session's file say.
@@ -120,6 +130,8 @@ pub struct Looked {
     pub is_own: bool,
     /// How many files of sessions there are, wanted or not.
     pub files: usize,
+    /// Of these, those that their agent has compressed.
+    pub packed: usize,
     /// Of these, files that could not be read, or are no plain files of this user's.
     pub unread: usize,
 }
@@ -211,10 +223,15 @@ pub fn search(
             is_there: about.is_some(),
             is_own: about.is_some_and(|about| records::is_own(&about)),
             files: 0,
+            packed: 0,
             unread: 0,
         };
-        let mut each = |transcript: PathBuf, id: String| {
+        let mut each = |kept: Kept| {
             looked.files += 1;
+            let Kept::File(transcript, id) = kept else {
+                looked.packed += 1;
+                return;
+            };
             if !id.starts_with(wanted.id) {
                 return;
             }
@@ -337,13 +354,19 @@ impl Found {
     /// The whole session.
     pub fn read(&self) -> Result<Transcript> {
         let fold = self.agent().fold.context("every agent with a store has a parser")?;
-        let gone = || format!("'{}' can no longer be read", self.transcript.display());
-        let records = Records::open(&self.transcript).with_context(gone)?;
+        let records = Records::open(&self.transcript).ok_or_else(|| {
+            let path = self.transcript.display();
+            Fault::raced(format!("'{path}' can no longer be read"))
+                .hint("look again: git relay detect --all")
+        })?;
         let mut transcript = Transcript::default();
-        records.lines(0, |line| {
+        let dropped = records.lines(0, |line| {
             fold(&mut transcript, line);
             ControlFlow::Continue(())
         })?;
+        if dropped > 0 {
+            transcript.warn("a record was too long and was skipped");
+        }
         Ok(transcript)
     }
 }

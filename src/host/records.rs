@@ -2,6 +2,7 @@
 //! no link followed, no pipe waited for, whatever lies there.
 
 use crate::model::time::Timestamp;
+use crate::model::transcript::LINE_BYTES_MOST;
 use anyhow::Result;
 use std::fs::{self, DirEntry, File, Metadata, OpenOptions};
 use std::io;
@@ -10,8 +11,6 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 const PIECE_BYTES: usize = 256 * 1024;
-/// A line longer than this is dropped whole.
-pub const LINE_BYTES_MOST: usize = 8 * 1024 * 1024;
 
 /// One file of records, opened.
 #[derive(Debug)]
@@ -77,12 +76,13 @@ impl Records {
 
     /// Gives every line from byte `from` on to `each`, without its newline, until it breaks off or
     /// the file as it was when it was opened is at its end. A line that is not whole comes too:
-    /// where it is torn its parser sees.
+    /// where it is torn its parser sees. Gives how many were too long to be held.
     pub fn lines(
         &self,
         mut from: u64,
         mut each: impl FnMut(&[u8]) -> ControlFlow<()>,
-    ) -> Result<()> {
+    ) -> Result<usize> {
+        let mut dropped = 0;
         let mut piece = Vec::new();
         let mut torn: Vec<u8> = Vec::new();
         let mut is_dropping = false;
@@ -107,7 +107,7 @@ impl Records {
                 torn.clear();
                 rest = &rest[end + 1..];
                 if flow.is_break() {
-                    return Ok(());
+                    return Ok(dropped);
                 }
             }
             if !is_dropping {
@@ -116,11 +116,12 @@ impl Records {
             if torn.len() > LINE_BYTES_MOST {
                 torn = Vec::new();
                 is_dropping = true;
+                dropped += 1;
             }
         }
         if !torn.is_empty() {
             _ = each(&torn);
         }
-        Ok(())
+        Ok(dropped)
     }
 }

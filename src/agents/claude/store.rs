@@ -5,7 +5,7 @@
 //! The encoding of the folder is lossy, so that its name says nothing: every file is asked.
 
 use crate::agents::skim;
-use crate::agents::store::{Context, Head, Held, Store, id_of, plain_id};
+use crate::agents::store::{Context, Head, Held, Kept, Store, id_of, plain_id};
 use crate::host::{files, records};
 use crate::model::session::Process;
 use std::path::{Path, PathBuf};
@@ -21,12 +21,12 @@ pub(super) const STORE: Store = Store {
 
 const PID_FILE_BYTES_MOST: u64 = 64 * 1024;
 
-fn sessions(home: &Path, each: &mut dyn FnMut(PathBuf, String)) {
+fn sessions(home: &Path, each: &mut dyn FnMut(Kept)) {
     for project in records::folders(&home.join("projects")) {
         for entry in records::entries(&project) {
             let id = id_of(&entry.file_name(), ".jsonl").filter(|id| !id.starts_with("agent-"));
             if let Some(id) = id {
-                each(entry.path(), id);
+                each(Kept::File(entry.path(), id));
             }
         }
     }

@@ -1,9 +1,10 @@
 //! Where Codex keeps its sessions: `sessions/YYYY/MM/DD/rollout-<local time>-<thread>.jsonl` below
 //! its config folder, and `archived_sessions/` for what was put away. A running one holds its file
-//! open. A subagent's thread has a file of its own among them.
+//! open. A subagent's thread has a file of its own among them. Old ones may be compressed
+//! (`.jsonl.zst`): these are counted, not read.
 
 use crate::agents::skim;
-use crate::agents::store::{Context, Head, Held, Store, id_of};
+use crate::agents::store::{Context, Head, Held, Kept, Store, id_of};
 use crate::host::{records, running};
 use crate::model::session::Process;
 use std::ffi::OsStr;
@@ -15,7 +16,7 @@ pub(super) const STORE: Store =
 /// `rollout-2026-11-30T00-09-00-`, as long as it always is.
 const BEFORE_ID: usize = "rollout-2026-11-30T00-09-00-".len();
 
-fn sessions(home: &Path, each: &mut dyn FnMut(PathBuf, String)) {
+fn sessions(home: &Path, each: &mut dyn FnMut(Kept)) {
     let mut folders = vec![home.join("sessions")];
     for _ in ["year", "month", "day"] {
         folders = folders.iter().flat_map(|folder| records::folders(folder)).collect();
@@ -23,8 +24,11 @@ fn sessions(home: &Path, each: &mut dyn FnMut(PathBuf, String)) {
     folders.push(home.join("archived_sessions"));
     for folder in folders {
         for entry in records::entries(&folder) {
-            if let Some(id) = thread(&entry.file_name()) {
-                each(entry.path(), id);
+            let name = entry.file_name();
+            match thread(&name) {
+                Some(id) => each(Kept::File(entry.path(), id)),
+                None if name.as_encoded_bytes().ends_with(b".jsonl.zst") => each(Kept::Packed),
+                None => {}
             }
         }
     }
@@ -39,7 +43,8 @@ fn thread(name: &OsStr) -> Option<String> {
 
 fn head(head: &mut Head, line: &[u8]) {
     head.cwd = skim::text_at(line, &["payload", "cwd"]).map(|cwd| PathBuf::from(&*cwd));
-    head.is_part = skim::json_at(line, &["payload", "source", "subagent"]).is_some();
+    let is_from = |kind| skim::json_at(line, &["payload", "source", kind]).is_some();
+    head.is_part = is_from("subagent") || is_from("internal");
 }
 
 fn context(line: &[u8]) -> Option<Context> {
@@ -92,6 +97,7 @@ mod tests {
         for (source, is_part) in [
             (r#""exec""#, false),
             (r#"{"subagent":{"thread_spawn":{"depth":1}}}"#, true),
+            (r#"{"internal":"guardian"}"#, true),
             (r#"{"custom":"x"}"#, false),
         ] {
             let line =

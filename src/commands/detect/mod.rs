@@ -8,6 +8,7 @@ use crate::cli::Detect;
 use crate::error::Fault;
 use crate::git::place::Places;
 use crate::host::{clock, env};
+use crate::model::screen;
 use crate::model::time::Timestamp;
 use crate::relay::detect::{self, Ours, Row, Standing};
 use crate::ui::out;
@@ -15,6 +16,9 @@ use crate::ui::progress::{ago, share};
 use anyhow::Result;
 use serde_json::{Value, json};
 use std::path::Path;
+
+/// Of the prompt in a row, so that it is one line on most screens; `--json` has more.
+const PROMPT_CHARS_MOST: usize = 90;
 
 pub(super) fn run(args: &Detect) -> Result<u8> {
     let (homes, running) = detect::look();
@@ -54,7 +58,8 @@ fn list(args: &Detect, homes: &[Home], running: &[Running]) -> Result<u8> {
     if total == 0 {
         nothing(args, &looked);
     }
-    for looked in looked.iter().filter(|looked| total == 0 || looked.unread > 0) {
+    let is_short = |looked: &&Looked| looked.unread > 0 || args.all && looked.packed > 0;
+    for looked in looked.iter().filter(|looked| total == 0 || is_short(looked)) {
         out::say(told(looked));
     }
     Ok(0)
@@ -159,7 +164,8 @@ fn print(rows: &[Row], ids: &[String], places: &mut Option<Places>) -> Result<()
     let heads = out::table(&heads);
     for (row, head) in rows.iter().zip(heads.lines()) {
         out::line(head)?;
-        out::line(format!("    {}", row.prompt.as_deref().unwrap_or("(its prompt is not known)")))?;
+        let prompt = row.prompt.as_deref().unwrap_or("(its prompt is not known)");
+        out::line(format!("    {}", screen::first_chars(prompt, PROMPT_CHARS_MOST)))?;
         let more = more(row, place(places, row));
         if !more.is_empty() {
             out::line(format!("    {}", more.join(", ")))?;
@@ -246,24 +252,24 @@ fn nothing(args: &Detect, looked: &[Looked]) {
 
 fn told(looked: &Looked) -> String {
     let place = format!("{}: {}", looked.home.agent.name, shown(&looked.home.path));
-    let files = match looked.files {
-        1 => "1 session".to_owned(),
-        files => format!("{files} sessions"),
+    let mut words = match (looked.is_there, looked.is_own, looked.files) {
+        (false, ..) => "not there".to_owned(),
+        (_, false, _) => "belongs to somebody else, not read".to_owned(),
+        (.., 1) => "1 session".to_owned(),
+        (.., files) => format!("{files} sessions"),
     };
-    match (looked.is_there, looked.is_own, looked.unread) {
-        (false, ..) => format!("looked at {place}: not there"),
-        (_, false, _) => format!("looked at {place}: belongs to somebody else, not read"),
-        (.., 0) => format!("looked at {place}: {files}"),
-        (.., unread) => {
-            format!("looked at {place}: {files}, {unread} of them no files that you can read")
+    for (some, why) in [(looked.unread, "cannot be read"), (looked.packed, "compressed")] {
+        if some > 0 {
+            words.push_str(&format!(", {some} of them {why}"));
         }
     }
+    format!("looked at {place}: {words}")
 }
 
 fn looked_value(looked: &Looked) -> Value {
     json!({
         "agent": looked.home.agent.name, "folder": out::path(&looked.home.path),
         "isThere": looked.is_there, "isOwn": looked.is_own, "files": looked.files,
-        "unread": looked.unread,
+        "unread": looked.unread, "compressed": looked.packed,
     })
 }

@@ -15,7 +15,8 @@ pub use place::{Known, Place, place_of};
 
 use super::leg::{HowEnded, Leg};
 use super::{Driver, End, Hub};
-use crate::agents::{Debris, store};
+use crate::agents::Debris;
+use crate::agents::store::{self, Kept};
 use crate::error::Fault;
 use crate::git::{Caps, Repository, branch_ref, wip_ref};
 use crate::host::config::Secrets;
@@ -171,10 +172,9 @@ pub(super) fn transcript_of(adoption: &Adoption) -> Option<PathBuf> {
         None => env::home().ok()?.join(keeps.below_home),
     };
     let mut found = None;
-    (keeps.files)(&home, &mut |path, id| {
-        if id == adoption.agent_session {
-            found = Some(path);
-        }
+    (keeps.files)(&home, &mut |kept| match kept {
+        Kept::File(path, id) if id == adoption.agent_session => found = Some(path),
+        Kept::File(..) | Kept::Packed => {}
     });
     found
 }

@@ -203,6 +203,9 @@ fn only_so_many_and_only_so_old() {
     for wrong in ["7", "d", "7x", "-1d", "ä", "9999999999d", ""] {
         world.relay(&["detect", "--since", wrong]).exits(2);
     }
+    let packed = codex(&world.home.join(".codex"), "dddd").with_extension("jsonl.zst");
+    put(&packed, "not read", 0);
+    world.relay(&["detect", "--all"]).exits(0).says("~/.codex: 2 sessions, 1 of them compressed");
     world.relay(&["detect", "--since", "30m"]).exits(0).says("of the last 30m was found");
 }
 
