@@ -82,8 +82,9 @@ pub const TEXT_BYTES_MOST: usize = 16 * 1024;
 pub const TAIL_BYTES_MOST: usize = 2 * 1024;
 /// How many bytes of a short text are kept: a plan item, a path, a name.
 pub const LABEL_BYTES_MOST: usize = 1024;
-/// How many bytes a record may have; a longer one is skipped with a warning.
-pub const LINE_BYTES_MOST: usize = 8 * 1024 * 1024;
+/// How many bytes a record may have; a longer one is skipped with a warning. A prompt with a few
+/// screenshots in it is one record.
+pub const LINE_BYTES_MOST: usize = 24 * 1024 * 1024;
 /// How many prompts are kept: the first and the latest.
 pub const PROMPTS_MOST: usize = 256;
 /// How many commands are kept: the latest.
