@@ -38,6 +38,11 @@ impl Tail {
         &self.path
     }
 
+    /// How much of the file has been read.
+    pub fn offset(&self) -> u64 {
+        self.offset
+    }
+
     /// [`Tail::read`] to the end of the file as it is now.
     pub fn read_all(&mut self, mut each: impl FnMut(&[u8])) -> Result<()> {
         while self.read(&mut each)? {}

@@ -8,6 +8,7 @@ pub mod envelope;
 pub mod fsm;
 pub mod heard;
 pub mod inbox;
+pub mod lineage;
 pub mod names;
 pub mod note;
 pub mod outcome;

@@ -13,7 +13,7 @@ use std::borrow::Cow;
 use text::WHOLE_BYTES_MOST;
 
 /// What a tool printed is read up to this: more than anybody keeps of it.
-const RESULT_BYTES_MOST: usize = 64 * 1024;
+const RESULT_BYTES_MOST: usize = 16 * 1024;
 
 /// A value as it stands in the line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,10 +1,10 @@
 //! The calls that the model makes, and what their results say they did.
 
-use super::plan::{listed_tasks, made_task, task_status, tasks_are_plan, todos};
+use super::plan::{listed_tasks, made_task, task_changed, task_status, tasks_are_plan, todos};
 use super::{Block, Detail, Input, Item, Record, loose};
 use crate::agents::loose::Raw;
 use crate::model::transcript::{
-    Effect, FileTouch, LABEL_BYTES_MOST, PLAN_ITEMS_MOST, PlanItem, PlanStatus, TEXT_BYTES_MOST,
+    COMMAND_BYTES_MOST, Effect, FileTouch, LABEL_BYTES_MOST, PLAN_ITEMS_MOST, PlanItem, PlanStatus,
     TouchKind, Transcript, one_line, shorten,
 };
 
@@ -22,7 +22,7 @@ pub(super) fn call(transcript: &mut Transcript, block: &Block<'_>, is_main: bool
     let effect = match &*tool {
         "Bash" | "PowerShell" => {
             let command = loose::text(input.command).unwrap_or_default();
-            Effect::Command(shorten(&command, TEXT_BYTES_MOST))
+            Effect::Command(shorten(&command, COMMAND_BYTES_MOST))
         }
         // Whether it makes or changes the file stands in the result.
         "Write" => files(input.file_path, TouchKind::Added),
@@ -56,6 +56,7 @@ pub(super) fn call(transcript: &mut Transcript, block: &Block<'_>, is_main: bool
             transcript.skill(&name.unwrap_or_default());
             Effect::Known
         }
+        "Task" | "Agent" if is_main => Effect::Report,
         _ => Effect::Known,
     };
     transcript.opened(&id, &tool, &summary(&input), effect);
@@ -73,10 +74,9 @@ pub(super) fn result(
     };
     let is_error = loose::flag(block.is_error) == Some(true);
     let denial = loose::text(record.denial);
-    let lists_tasks =
-        transcript.open_calls.get(&*id).is_none_or(|open| open.tool.starts_with("Task"));
-    let tool =
-        transcript.open_calls.get(&*id).map(|open| format!("{}: {}", open.tool, open.summary));
+    let open = transcript.open_calls.get(&*id);
+    let lists_tasks = open.is_none_or(|open| open.tool.starts_with("Task"));
+    let tool = open.map(|open| format!("{}: {}", open.tool, open.summary));
     let effect = transcript.closed(&id);
     // What was only read is not read again here, however long it is.
     let matters = effect != Effect::Known || lists_tasks;
@@ -92,27 +92,12 @@ pub(super) fn result(
             // Refused and broken off look alike; what follows tells them apart.
             if denial.as_deref() == Some("user-rejected") {
                 transcript.scratch.refused.push((id.into_owned(), command));
-            } else if denial.is_none() && !(is_error && content.starts_with("<tool_use_error>")) {
-                let (exit_code, output) = outcome(&detail, content, block.is_error);
-                transcript.ran(&id, &command, exit_code, output);
+            } else if denial.is_none() {
+                ran(transcript, (&*id, &*command), &detail, content, block.is_error);
             }
         }
         Effect::Files(files) if !is_error => {
-            let failed = loose::text(detail.error).is_some_and(|error| !error.is_empty());
-            if failed || loose::flag(detail.staged) == Some(true) {
-                return;
-            }
-            for file in files {
-                let kind = match loose::text(detail.kind).as_deref() {
-                    Some("create") => TouchKind::Added,
-                    Some("update") => TouchKind::Changed,
-                    _ if detail.file_path.is_some() => file.kind,
-                    // Some runs keep no detail.
-                    _ if content.starts_with("File created") => TouchKind::Added,
-                    _ => TouchKind::Changed,
-                };
-                transcript.touch(&file.path, kind);
-            }
+            wrote(transcript, &files, &detail, content);
         }
         Effect::PlanBefore(before) if is_error => transcript.plan = before,
         Effect::TaskMade(item) if !is_error => {
@@ -123,26 +108,8 @@ pub(super) fn result(
                 tasks_are_plan(transcript);
             }
         }
-        Effect::TaskChanged { id, text, status }
-            if !is_error && loose::flag(detail.success) != Some(false) =>
-        {
-            let Some(at) = transcript.tasks.iter().position(|(known, _)| *known == id) else {
-                return;
-            };
-            match status {
-                Some(None) => {
-                    transcript.tasks.remove(at);
-                }
-                Some(Some(status)) => transcript.tasks[at].1.status = status,
-                None => {}
-            }
-            if let Some(text) = text
-                && let Some((_, item)) =
-                    transcript.tasks.get_mut(at).filter(|(known, _)| *known == id)
-            {
-                item.text = text;
-            }
-            tasks_are_plan(transcript);
+        Effect::TaskChanged { id, text, status } if !is_error && is_meant(&detail) => {
+            task_changed(transcript, &id, text, status);
         }
         Effect::Question(question) => {
             transcript.ending = None;
@@ -151,6 +118,7 @@ pub(super) fn result(
                 transcript.say_once(&plan);
             }
         }
+        Effect::Report if !is_error => transcript.reported(content),
         Effect::Known if is_main && detail.tasks.is_some() && !is_error => {
             listed_tasks(transcript, detail.tasks);
         }
@@ -161,6 +129,44 @@ pub(super) fn result(
         && denial.is_some_and(|denial| denial == "user-rejected" || denial.starts_with("automode-"))
     {
         transcript.scratch.asked = tool.map(|tool| one_line(&tool, LABEL_BYTES_MOST));
+    }
+}
+
+/// The files that a call wrote.
+fn wrote(transcript: &mut Transcript, files: &[FileTouch], detail: &Detail<'_>, content: &str) {
+    let failed = loose::text(detail.error).is_some_and(|error| !error.is_empty());
+    if failed || loose::flag(detail.staged) == Some(true) {
+        return;
+    }
+    for file in files {
+        let kind = match loose::text(detail.kind).as_deref() {
+            Some("create") => TouchKind::Added,
+            Some("update") => TouchKind::Changed,
+            _ if detail.file_path.is_some() => file.kind,
+            // Some runs keep no detail.
+            _ if content.starts_with("File created") => TouchKind::Added,
+            _ => TouchKind::Changed,
+        };
+        transcript.touch(&file.path, kind);
+    }
+}
+
+/// Whether a task that we know was changed: a forked session has lost its list, and is told so.
+fn is_meant(detail: &Detail<'_>) -> bool {
+    loose::flag(detail.success) != Some(false) || loose::is(detail.error, "Task not found")
+}
+
+/// A command ran, or Claude itself said why it did not.
+fn ran(
+    transcript: &mut Transcript,
+    (call, command): (&str, &str),
+    detail: &Detail<'_>,
+    content: &str,
+    is_error: Raw<'_>,
+) {
+    if loose::flag(is_error) != Some(true) || !content.starts_with("<tool_use_error>") {
+        let (exit_code, output) = outcome(detail, content, is_error);
+        transcript.ran(call, command, exit_code, output);
     }
 }
 

@@ -14,9 +14,8 @@ mod tests;
 mod trouble;
 
 use crate::agents::loose::{self, Raw, loose};
-use crate::model::transcript::{
-    Effect, Ending, LABEL_BYTES_MOST, TEXT_BYTES_MOST, Transcript, Trouble, shorten,
-};
+use crate::model::lineage::{Kind, Parent};
+use crate::model::transcript::{Effect, Ending, LABEL_BYTES_MOST, Transcript, Trouble};
 use calls::{call, result};
 use std::borrow::Cow;
 use trouble::readings;
@@ -26,6 +25,9 @@ pub use signs::signs;
 loose!(Record {
     kind = "type",
     subtype,
+    uuid,
+    parent = "parentUuid",
+    logical_parent = "logicalParentUuid",
     message,
     timestamp,
     cwd,
@@ -63,7 +65,7 @@ loose!(Record {
     interrupted_by_shutdown,
 });
 
-loose!(Message { model, content, stop_reason });
+loose!(Message { id, model, content, stop_reason });
 
 loose!(Block {
     kind = "type",
@@ -122,11 +124,22 @@ pub fn fold(transcript: &mut Transcript, line: &[u8]) {
         Ok(None) => return,
         Err(why) => return transcript.warn(why),
     };
-    match loose::text(record.kind).as_deref() {
-        Some("assistant") => assistant(transcript, &record),
-        Some("user") => user(transcript, &record),
-        Some("attachment") => attachment(transcript, &record),
-        Some("system")
+    let kind = loose::text(record.kind).unwrap_or_default();
+    if !matches!(&*kind, "assistant" | "user" | "attachment" | "system") {
+        return;
+    }
+    let message: Message<'_> = loose::object(record.message).unwrap_or_default();
+    if record.is_main() && !is_on_the_way(transcript, &kind, &record, &message) {
+        return;
+    }
+    match &*kind {
+        "assistant" => assistant(transcript, &record, &message),
+        "user" => user(transcript, &record, &message),
+        "attachment" => attachment(transcript, &record),
+        "system" if record.is_main() && loose::is(record.subtype, "compact_boundary") => {
+            transcript.compacted(None);
+        }
+        "system"
             if record.is_main()
                 && loose::is(record.subtype, "stop_hook_summary")
                 && loose::flag(record.prevented) == Some(true) =>
@@ -135,6 +148,36 @@ pub fn fold(transcript: &mut Transcript, line: &[u8]) {
         }
         _ => {}
     }
+}
+
+/// Whether this record leads to the end of the session: Claude's file is a tree, and a prompt that
+/// was taken back and written anew leaves a branch behind. A compaction begins a tree of its own
+/// that goes on from where the last one ended.
+fn is_on_the_way(
+    transcript: &mut Transcript,
+    kind: &str,
+    record: &Record<'_>,
+    message: &Message<'_>,
+) -> bool {
+    let Some(id) = loose::text(record.uuid) else { return true };
+    let parent = loose::text(record.parent.or(record.logical_parent));
+    let parent = parent.as_deref().map_or(Parent::Root, Parent::On);
+    let is_result = || {
+        if record.result_detail.is_some() {
+            return true;
+        }
+        let mut blocks = loose::array(message.content);
+        let block = blocks.next().and_then(|block| loose::object::<Block<'_>>(Some(block)));
+        block.is_some_and(|block| block.tool_use_id.is_some())
+    };
+    let speaks = match kind {
+        "assistant" => true,
+        "user" => loose::flag(record.compact_summary) != Some(true) && !is_result(),
+        _ => false,
+    };
+    let answer = loose::text(message.id.filter(|_| kind == "assistant")).unwrap_or_default();
+    let kind = if speaks { Kind::Speaks } else { Kind::Follows };
+    transcript.scratch.lineage.counts(&id, parent, kind, &answer)
 }
 
 impl Record<'_> {
@@ -151,12 +194,9 @@ impl Record<'_> {
     }
 }
 
-fn assistant(transcript: &mut Transcript, record: &Record<'_>) {
-    let Some(message) = loose::object::<Message<'_>>(record.message) else {
-        return;
-    };
+fn assistant(transcript: &mut Transcript, record: &Record<'_>, message: &Message<'_>) {
     let is_main = record.is_main();
-    if record.is_synthetic(&message) {
+    if record.is_synthetic(message) {
         let is_error =
             loose::flag(record.is_api_error) == Some(true) || loose::text(record.error).is_some();
         if is_main && is_error {
@@ -204,14 +244,11 @@ fn assistant(transcript: &mut Transcript, record: &Record<'_>) {
 }
 
 /// The results of calls, what the user typed, or what Claude says in the user's name.
-fn user(transcript: &mut Transcript, record: &Record<'_>) {
-    let Some(message) = loose::object::<Message<'_>>(record.message) else {
-        return;
-    };
+fn user(transcript: &mut Transcript, record: &Record<'_>, message: &Message<'_>) {
     let is_main = record.is_main();
     if loose::flag(record.compact_summary) == Some(true) {
-        if is_main && let Some(text) = loose::blocks(message.content) {
-            transcript.summary = Some(shorten(&text, TEXT_BYTES_MOST));
+        if is_main {
+            transcript.compacted(loose::blocks(message.content).as_deref());
         }
         return;
     }

@@ -27,7 +27,7 @@ pub(super) fn plan_status(status: &str) -> PlanStatus {
     }
 }
 
-/// A status as in [`Effect::TaskChanged`].
+/// A status as in [`Effect::TaskChanged`](crate::model::transcript::Effect::TaskChanged).
 pub(super) fn task_status(status: &str) -> Option<Option<PlanStatus>> {
     match status {
         "" => None,
@@ -45,6 +45,28 @@ pub(super) fn made_task(detail: &Detail<'_>, content: &str) -> Option<String> {
     let rest = content.strip_prefix("Task #")?;
     let (id, rest) = rest.split_once(' ')?;
     rest.starts_with("created").then(|| id.to_owned())
+}
+
+/// One item was changed; `status` is as in [`Effect::TaskChanged`](crate::model::transcript::Effect::TaskChanged).
+pub(super) fn task_changed(
+    transcript: &mut Transcript,
+    id: &str,
+    text: Option<String>,
+    status: Option<Option<PlanStatus>>,
+) {
+    let Some(at) = transcript.tasks.iter().position(|(known, _)| known == id) else {
+        return;
+    };
+    if status == Some(None) {
+        transcript.tasks.remove(at);
+    } else {
+        let item = &mut transcript.tasks[at].1;
+        item.status = status.flatten().unwrap_or(item.status);
+        if let Some(text) = text {
+            item.text = text;
+        }
+    }
+    tasks_are_plan(transcript);
 }
 
 /// The whole list, as TaskList shows it.

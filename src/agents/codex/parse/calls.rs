@@ -4,7 +4,7 @@ use super::shell::{absolute, command, is_patch, patch, patch_summary};
 use super::{Arguments, loose, steps};
 use crate::agents::loose::Raw;
 use crate::model::transcript::{
-    Effect, Ending, LABEL_BYTES_MOST, TEXT_BYTES_MOST, TouchKind, Transcript, one_line, shorten,
+    COMMAND_BYTES_MOST, Effect, Ending, LABEL_BYTES_MOST, TouchKind, Transcript, one_line, shorten,
 };
 use std::borrow::Cow;
 
@@ -26,7 +26,7 @@ pub(super) fn called(
             if is_patch(&command) {
                 patch(&command, cwd.as_deref())
             } else {
-                Effect::Command(shorten(&command, TEXT_BYTES_MOST))
+                Effect::Command(shorten(&command, COMMAND_BYTES_MOST))
             }
         }
         "apply_patch" => patch(&loose::text(arguments.input).unwrap_or_default(), cwd.as_deref()),

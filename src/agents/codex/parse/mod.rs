@@ -54,6 +54,7 @@ loose!(Payload {
     codex_error_info,
     last_agent_message,
     reason,
+    num_turns,
     // As in an item: older versions wrote these as events.
     command,
     exit_code,
@@ -124,9 +125,7 @@ fn compacted(transcript: &mut Transcript, _: &Line<'_>, payload: &Payload<'_>) {
         });
         said.last()
     });
-    if let Some(summary) = summary {
-        transcript.summary = Some(shorten(&summary, TEXT_BYTES_MOST));
-    }
+    transcript.compacted(summary.as_deref());
 }
 
 /// What the model and the tools exchanged.
@@ -212,6 +211,11 @@ fn happened(transcript: &mut Transcript, line: &Line<'_>, payload: &Payload<'_>)
             {
                 transcript.ending = Some(Ending::TurnEnded);
             }
+        }
+        // Prompts taken back at the terminal, each with its turn.
+        Some("thread_rolled_back") => {
+            let count = loose::integer(payload.num_turns).unwrap_or(0);
+            transcript.take_back(usize::try_from(count).unwrap_or(0));
         }
         Some("turn_aborted") => {
             transcript.ending = match loose::text(payload.reason).as_deref() {
