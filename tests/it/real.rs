@@ -2,6 +2,7 @@
 //!
 //! They run only inside `tests/isolate.sh`, which `tests/run` does.
 
+mod fidelity;
 mod last_note;
 
 use super::support::knows_reftable;
