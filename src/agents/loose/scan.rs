@@ -119,7 +119,7 @@ impl<'a> Walk<'a> {
     }
 
     /// Steps over a comma, or ends.
-    fn to_next(&mut self) -> Option<usize> {
+    fn step(&mut self) -> Option<usize> {
         let json = self.json.as_bytes();
         let at = past_space(json, self.at.take()?);
         let is_first = std::mem::replace(&mut self.is_first, false);
@@ -135,7 +135,7 @@ impl<'a> Walk<'a> {
     }
 
     pub(super) fn next_element(&mut self) -> Option<&'a str> {
-        let from = self.to_next()?;
+        let from = self.step()?;
         let to = value_end(self.json.as_bytes(), from)?;
         self.at = Some(to);
         self.json.get(from..to)
@@ -144,7 +144,7 @@ impl<'a> Walk<'a> {
     /// The key with its quotes, and the value.
     pub(super) fn next_member(&mut self) -> Option<(&'a str, &'a str)> {
         let json = self.json.as_bytes();
-        let from = self.to_next()?;
+        let from = self.step()?;
         if json.get(from) != Some(&b'"') {
             return None;
         }
