@@ -7,6 +7,7 @@
 pub mod claude;
 pub mod codex;
 pub mod custom;
+pub mod history;
 mod loose;
 #[cfg(test)]
 mod recorded;

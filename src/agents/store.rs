@@ -4,7 +4,7 @@
 //! and so may the folder of sessions in it; below that no link is followed. All text found is
 //! *quoted*: untrusted, not yet redacted.
 
-use super::{ALL, Agent};
+use super::{ALL, Agent, history};
 use crate::error::Fault;
 use crate::host::records::Records;
 use crate::host::{env, records, running};
@@ -354,20 +354,13 @@ impl Found {
     /// The whole session.
     pub fn read(&self) -> Result<Transcript> {
         let fold = self.agent().fold.context("every agent with a store has a parser")?;
-        let records = Records::open(&self.transcript).ok_or_else(|| {
+        if Records::open(&self.transcript).is_none() {
             let path = self.transcript.display();
-            Fault::raced(format!("'{path}' can no longer be read"))
+            return Err(Fault::raced(format!("'{path}' can no longer be read"))
                 .hint("look again: git relay detect --all")
-        })?;
-        let mut transcript = Transcript::default();
-        let dropped = records.lines(0, |line| {
-            fold(&mut transcript, line);
-            ControlFlow::Continue(())
-        })?;
-        if dropped > 0 {
-            transcript.warn("a record was too long and was skipped");
+                .into());
         }
-        Ok(transcript)
+        history::read(&self.transcript, fold)
     }
 }
 

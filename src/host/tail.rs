@@ -1,5 +1,6 @@
 //! Follows a file that somebody else appends to, line by line, within bounds.
 
+use crate::model::transcript::LINE_BYTES_MOST;
 use anyhow::{Context, Result};
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
@@ -7,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 /// How much one call reads, about.
 const PIECE_BYTES: usize = 1024 * 1024;
-/// A line longer than this is dropped whole.
-const LINE_BYTES_MOST: usize = 8 * 1024 * 1024;
+/// How much is read at once: small enough to stay in the processor's cache.
+const BLOCK_BYTES: usize = 128 * 1024;
 
 /// A growing file and how far it has been read. The file need not exist yet.
 #[derive(Debug)]
@@ -18,15 +19,28 @@ pub struct Tail {
     offset: u64,
     torn: Vec<u8>,
     dropping: bool,
+    dropped: usize,
 }
 
 impl Tail {
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into(), file: None, offset: 0, torn: Vec::new(), dropping: false }
+        let path = path.into();
+        Self { path, file: None, offset: 0, torn: Vec::new(), dropping: false, dropped: 0 }
+    }
+
+    /// How many lines so far were longer than [`LINE_BYTES_MOST`]: they are never held, and no
+    /// part of them is given.
+    pub fn dropped(&self) -> usize {
+        self.dropped
     }
 
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// How much of the file has been read.
+    pub fn offset(&self) -> u64 {
+        self.offset
     }
 
     /// [`Tail::read`] to the end of the file as it is now.
@@ -58,7 +72,7 @@ impl Tail {
         }
         let file = self.file.as_mut().expect("it was just opened");
         let mut piece = 0;
-        let mut buffer = vec![0; 64 * 1024];
+        let mut buffer = vec![0; BLOCK_BYTES];
         file.seek(SeekFrom::Start(self.offset))?;
         loop {
             let count = file
@@ -79,6 +93,10 @@ impl Tail {
                     self.torn.extend_from_slice(&rest[..end]);
                     each(&self.torn);
                 }
+                // The room for one huge line is not kept for all that follow.
+                if self.torn.capacity() > PIECE_BYTES {
+                    self.torn = Vec::new();
+                }
                 self.torn.clear();
                 rest = &rest[end + 1..];
             }
@@ -88,6 +106,7 @@ impl Tail {
             if self.torn.len() > LINE_BYTES_MOST {
                 self.torn = Vec::new();
                 self.dropping = true;
+                self.dropped += 1;
             }
             if piece >= PIECE_BYTES {
                 return Ok(true);
@@ -120,5 +139,22 @@ mod tests {
             tail.rest(|line| seen.push(String::from_utf8_lossy(line).into_owned()));
         }
         assert_eq!(seen, ["one", "two", "three", "last"]);
+    }
+
+    #[test]
+    fn a_line_beyond_all_measure_is_dropped_and_counted() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(b"one\n").unwrap();
+        // A gigabyte of zeros that takes no room on the disk.
+        let end = file.as_file().metadata().unwrap().len() + (1 << 30);
+        file.as_file().set_len(end).unwrap();
+        file.seek(SeekFrom::End(0)).unwrap();
+        file.write_all(b"\ntwo\n").unwrap();
+        let mut tail = Tail::new(file.path());
+        let mut seen = Vec::new();
+        tail.read_all(|line| seen.push(line.to_vec())).unwrap();
+        assert_eq!(seen, [b"one", b"two"]);
+        assert_eq!(tail.dropped(), 1);
+        assert_eq!(tail.torn.capacity(), 0);
     }
 }

@@ -65,6 +65,9 @@ pub struct PlanEntry {
     pub status: PlanStatus,
     pub by: String,
     pub standing: Standing,
+    /// Marked done, but neither git nor a record of the agent shows a change of what it names.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub not_seen_in_git: bool,
 }
 
 /// One changed file, base commit against snapshot.

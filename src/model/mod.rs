@@ -9,6 +9,7 @@ pub mod envelope;
 pub mod fsm;
 pub mod heard;
 pub mod inbox;
+pub mod lineage;
 pub mod moved;
 pub mod names;
 pub mod note;

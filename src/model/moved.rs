@@ -40,6 +40,7 @@ impl Moved {
             open_calls,
             messages,
             summary,
+            reports,
             skills: _,
             readings: _,
             ending: _,
@@ -63,7 +64,7 @@ impl Moved {
                 files.iter_mut().for_each(|file| there(&mut file.path));
             }
         }
-        messages.iter_mut().chain(summary.as_mut()).for_each(there);
+        messages.iter_mut().chain(summary.as_mut()).chain(reports).for_each(there);
     }
 }
 

@@ -10,6 +10,7 @@ use super::session::{
 };
 use super::time::Timestamp;
 use super::transcript::{CommandRun, OpenCall, PlanItem, PlanStatus, Prompt, Transcript};
+use std::collections::BTreeSet;
 
 pub(crate) const NOW: Timestamp = Timestamp(1_795_997_341);
 
@@ -24,6 +25,7 @@ pub(crate) struct Leg {
     pub(crate) transcript: Transcript,
     pub(crate) trailers: Vec<Declared>,
     pub(crate) files: Vec<FileEntry>,
+    pub(crate) in_base: BTreeSet<String>,
     pub(crate) in_flight: Vec<InFlight>,
     pub(crate) diff: Vec<u8>,
     pub(crate) repository: Repository,
@@ -129,6 +131,7 @@ impl Leg {
                 1,
             )],
             files: vec![file("src/login.ts", false), file("src/app.ts", true)],
+            in_base: BTreeSet::new(),
             in_flight: vec![InFlight {
                 path: "src/login.ts".into(),
                 line: 3,
@@ -153,6 +156,7 @@ impl Leg {
             transcript: &self.transcript,
             trailers: &self.trailers,
             files: &self.files,
+            in_base: &self.in_base,
             in_flight: &self.in_flight,
             in_flight_diff: &self.diff,
             repository: &self.repository,

@@ -4,6 +4,7 @@
 //! Parsers never fail on content: what they do not know they skip, what is torn or odd becomes a
 //! warning. All text here is *quoted*: untrusted, not yet redacted.
 
+use super::lineage::Lineage;
 use super::quota::Reading;
 use super::time::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -28,8 +29,10 @@ pub struct Transcript {
     pub open_calls: HashMap<String, OpenCall>,
     /// The last assistant texts, oldest first, at most [`MESSAGES_MOST`].
     pub messages: Vec<String>,
-    /// The summary a compaction left, if any: it stands for what was before it.
+    /// The summary a compaction left, if any: it stands for the messages before it.
     pub summary: Option<String>,
+    /// What subagents reported back, newest last, at most [`REPORTS_MOST`].
+    pub reports: Vec<String>,
     pub skills: Vec<String>,
     /// The latest reading of each window.
     pub readings: Vec<Reading>,
@@ -53,6 +56,21 @@ pub struct Scratch {
     pub asked: Option<String>,
     /// Commands that a person refused or broke off; only the next record tells which.
     pub refused: Vec<(String, String)>,
+    /// Where in `files` a path stands.
+    pub place_of_file: HashMap<String, usize>,
+    pub file_bytes: usize,
+    pub command_bytes: usize,
+    /// Which records lead to the end, where they form a tree.
+    pub lineage: Lineage,
+    /// How it stood before each of the latest prompts, should they be taken back.
+    pub turns: Vec<Turn>,
+}
+
+/// How a transcript stood before a prompt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Turn {
+    pub plan: Vec<PlanItem>,
+    pub messages: Vec<String>,
 }
 
 /// What a call will have done if its result is no error.
@@ -70,6 +88,8 @@ pub enum Effect {
         status: Option<Option<PlanStatus>>,
     },
     Question(String),
+    /// A subagent is at work.
+    Report,
     /// A result of this call brings nothing more.
     Known,
 }
@@ -80,15 +100,24 @@ pub const MESSAGES_MOST: usize = 8;
 pub const TEXT_BYTES_MOST: usize = 16 * 1024;
 /// How many bytes of a command's output are kept, from its end.
 pub const TAIL_BYTES_MOST: usize = 2 * 1024;
+/// How many bytes of a command are kept.
+pub const COMMAND_BYTES_MOST: usize = 4 * 1024;
 /// How many bytes of a short text are kept: a plan item, a path, a name.
 pub const LABEL_BYTES_MOST: usize = 1024;
-/// How many bytes a record may have; a longer one is skipped with a warning.
-pub const LINE_BYTES_MOST: usize = 8 * 1024 * 1024;
+/// How many bytes a record may have; a longer one is skipped with a warning. A prompt with a few
+/// screenshots in it is one record.
+pub const LINE_BYTES_MOST: usize = 24 * 1024 * 1024;
 /// How many prompts are kept: the first and the latest.
 pub const PROMPTS_MOST: usize = 256;
 /// How many commands are kept: the latest.
 pub const COMMANDS_MOST: usize = 4096;
 pub const FILES_MOST: usize = 10_000;
+/// How many bytes all commands and what they printed may have together, and all paths.
+pub const LIST_BYTES_MOST: usize = 4 * 1024 * 1024;
+/// How many reports of subagents are kept: the latest.
+pub const REPORTS_MOST: usize = 4;
+/// How many of the latest prompts can be taken back.
+pub const TURNS_MOST: usize = 32;
 pub const PLAN_ITEMS_MOST: usize = 256;
 pub const OPEN_CALLS_MOST: usize = 1024;
 pub const SKILLS_MOST: usize = 64;
@@ -244,6 +273,11 @@ impl Transcript {
         }
         self.ending = None;
         self.scratch.asked = None;
+        if self.scratch.turns.len() == TURNS_MOST {
+            self.scratch.turns.remove(0);
+        }
+        let (plan, messages) = (self.plan.clone(), self.messages.clone());
+        self.scratch.turns.push(Turn { plan, messages });
         if self.prompts.len() >= PROMPTS_MOST {
             self.prompts.remove(1);
             self.warn("not all prompts were kept");
@@ -251,16 +285,54 @@ impl Transcript {
         self.prompts.push(Prompt { text: shorten(text, TEXT_BYTES_MOST), at });
     }
 
+    /// The last `count` prompts and what came of them were taken back. Commands that ran did run.
+    pub fn take_back(&mut self, count: usize) {
+        let turns = &mut self.scratch.turns;
+        let left = turns.len().saturating_sub(count);
+        let taken_back = turns.len() - left;
+        let Some(turn) = turns.drain(left..).next() else { return };
+        self.prompts.truncate(self.prompts.len().saturating_sub(taken_back));
+        self.plan = turn.plan;
+        self.messages = turn.messages;
+        self.ending = None;
+        self.scratch.asked = None;
+    }
+
+    /// A compaction: what it says stands for the messages before it. Prompts, plan, files and
+    /// commands are facts of the session and stay.
+    pub fn compacted(&mut self, summary: Option<&str>) {
+        self.messages.clear();
+        if let Some(summary) = summary.filter(|summary| !summary.trim().is_empty()) {
+            self.summary = Some(shorten(summary, TEXT_BYTES_MOST));
+        }
+    }
+
+    /// Notes what a subagent reported back.
+    pub fn reported(&mut self, text: &str) {
+        if text.trim().is_empty() {
+            return;
+        }
+        if self.reports.len() == REPORTS_MOST {
+            self.reports.remove(0);
+        }
+        self.reports.push(shorten(text.trim(), TEXT_BYTES_MOST));
+    }
+
     /// Notes a written file; a file is listed once, with what happened to it last.
     pub fn touch(&mut self, path: &str, kind: TouchKind) {
         if path.is_empty() || path.len() > LABEL_BYTES_MOST * 4 {
             return;
         }
-        if let Some(known) = self.files.iter_mut().find(|known| known.path == path) {
+        let known = self.scratch.place_of_file.get(path).copied();
+        if let Some(known) = known.and_then(|at| self.files.get_mut(at)) {
             if known.kind != TouchKind::Added || kind != TouchKind::Changed {
                 known.kind = kind;
             }
-        } else if self.files.len() < FILES_MOST {
+        } else if self.files.len() < FILES_MOST
+            && self.scratch.file_bytes + path.len() <= LIST_BYTES_MOST
+        {
+            self.scratch.place_of_file.insert(path.to_owned(), self.files.len());
+            self.scratch.file_bytes += path.len();
             self.files.push(FileTouch { path: path.to_owned(), kind });
         } else {
             self.warn("not all written files were kept");
@@ -280,18 +352,26 @@ impl Transcript {
             }
             return;
         }
-        if self.commands.len() >= COMMANDS_MOST {
-            let gone = COMMANDS_MOST / 8;
-            self.commands.drain(..gone);
-            self.scratch.command_of_call.retain(|_, at| {
-                *at = at.wrapping_sub(gone);
-                *at < COMMANDS_MOST
-            });
-            self.warn("not all commands were kept");
+        let command = shorten(command.trim(), COMMAND_BYTES_MOST);
+        self.scratch.command_bytes += command.len() + output.len();
+        if self.commands.len() >= COMMANDS_MOST || self.scratch.command_bytes > LIST_BYTES_MOST {
+            self.forget_commands();
         }
         self.scratch.command_of_call.insert(call.to_owned(), self.commands.len());
-        let command = shorten(command.trim(), TEXT_BYTES_MOST);
         self.commands.push(CommandRun { command, exit_code, tail: output });
+    }
+
+    /// Forgets the oldest eighth of the commands.
+    fn forget_commands(&mut self) {
+        let gone = self.commands.len().div_ceil(8);
+        let size = |run: &CommandRun| run.command.len() + run.tail.len();
+        self.scratch.command_bytes -=
+            self.commands.drain(..gone).map(|run| size(&run)).sum::<usize>();
+        self.scratch.command_of_call.retain(|_, at| {
+            *at = at.wrapping_sub(gone);
+            *at < COMMANDS_MOST
+        });
+        self.warn("not all commands were kept");
     }
 
     /// Puts `items` in place of the plan.

@@ -2,9 +2,9 @@
 
 use super::watch::Watch;
 use super::{Driver, Hub, adopt};
+use crate::agents::history;
 use crate::error::Fault;
 use crate::git::Repository;
-use crate::host::tail::Tail;
 use crate::host::{clock, files, process, random};
 use crate::model::canon;
 use crate::model::contract::{Contract, Repository as Bound};
@@ -19,6 +19,7 @@ use crate::model::transcript::{PlanStatus, Transcript};
 use crate::store::audit::{self, sha256};
 use crate::store::{Sealed, Stored, sealed_at, short};
 use anyhow::{Context, Result};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 const IN_FLIGHT_BYTES_MOST: usize = 256 * 1024;
@@ -110,6 +111,7 @@ impl Hub {
             transcript: &transcript,
             trailers: &trailers,
             files: &files,
+            in_base: &named_in(repo, base, &transcript)?,
             in_flight: &in_flight,
             in_flight_diff: &diff,
             repository: &bound,
@@ -138,27 +140,39 @@ impl Hub {
         session: &Session,
         dispatch: &Dispatch,
     ) -> Result<(Transcript, Option<NotCaptured>)> {
-        let mut transcript = Transcript::default();
         let seat = self.seat(&dispatch.agent)?;
         let lost = |why: &str| {
             Some(NotCaptured { what: format!("transcript of {}", dispatch.agent), why: why.into() })
         };
         let (Some(find), Some(fold)) = (seat.agent.transcript, seat.agent.fold) else {
-            return Ok((transcript, lost("this agent keeps none that we can read")));
+            return Ok((Transcript::default(), lost("this agent keeps none that we can read")));
         };
         let adoption = session.adopted.as_ref().filter(|_| dispatch.leg == 1);
         let path = match adoption {
             Some(adoption) => adopt::transcript_of(adoption),
             None => dispatch.agent_session.as_deref().and_then(find),
         };
-        let Some(path) = path else { return Ok((transcript, lost("it was not found"))) };
-        Tail::new(path).read_all(|line| fold(&mut transcript, line))?;
+        let Some(path) = path else {
+            return Ok((Transcript::default(), lost("it was not found")));
+        };
+        let mut transcript = history::read(&path, fold)?;
         if let Some(adoption) = adoption {
             self.moved(adoption, transcript.cwd.as_deref()).transcript(&mut transcript);
         }
         let why = transcript.warnings.first().cloned();
         Ok((transcript, why.and_then(|why| lost(&why))))
     }
+}
+
+/// The files that finished items of the plan name and `base` has.
+fn named_in(repo: &Repository, base: &Oid, transcript: &Transcript) -> Result<BTreeSet<String>> {
+    let mut found = BTreeSet::new();
+    for name in transcript.plan.iter().flat_map(digest::changed_by) {
+        if repo.entry_at(base, name.as_bytes())?.is_some() {
+            found.insert(name.to_owned());
+        }
+    }
+    Ok(found)
 }
 
 /// Whoever signs a contract.

@@ -51,6 +51,33 @@ def spent(argv, environment, cwd):
     return took, (used.ru_utime + used.ru_stime) * 1e3
 
 
+def spent_with_memory(argv, environment, cwd):
+    """The same, with the most memory that the process held at once, in MiB.
+
+    A child is told its parent's peak until it has run another program, so a small one starts it.
+    """
+    os.chdir(cwd)
+    begin = time.perf_counter_ns()
+    ours, theirs = os.pipe()
+    measure = (
+        "import os,sys\n"
+        "pid=os.posix_spawnp(sys.argv[2],sys.argv[2:],os.environ,file_actions="
+        "[(os.POSIX_SPAWN_OPEN,w,os.devnull,os.O_WRONLY,0) for w in (1,2)])\n"
+        "_,status,used=os.wait4(pid,0)\n"
+        "os.write(int(sys.argv[1]),f'{status} {used.ru_utime+used.ru_stime} {used.ru_maxrss}'"
+        ".encode())\n"
+    )
+    words = [sys.executable, "-SIc", measure, str(theirs), *map(str, argv)]
+    subprocess.run(words, env=environment, pass_fds=[theirs], check=True)
+    took = (time.perf_counter_ns() - begin) / 1e6
+    status, used, peak = os.read(ours, 200).split()
+    os.close(ours)
+    os.close(theirs)
+    if int(status) != 0:
+        sys.exit(f"bench: {argv} failed")
+    return took, float(used) * 1e3, int(peak) / 1024
+
+
 def in_turns(rivals, runs):
     """Runs each rival once a round, so that a busy moment hits all alike."""
     times = {name: [] for name in rivals}

@@ -4,6 +4,7 @@
 
 mod adopt;
 mod detect;
+mod fidelity;
 mod last_note;
 
 use super::support::knows_reftable;

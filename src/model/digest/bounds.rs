@@ -235,9 +235,11 @@ fn small(whole: &Contract, b: &Bounds) -> Contract {
     }
 }
 
-/// Open items before finished ones, the first open and the last finished.
+/// Open items before finished ones, the first open and the last finished. What is only claimed to
+/// be finished is worth as much as what is open.
 fn plan(cuts: &mut Cuts, plan: &[PlanEntry], bound: Bound) -> Vec<PlanEntry> {
     let worth = |at, item: &PlanEntry| match item.status {
+        PlanStatus::Completed if item.not_seen_in_git => 2 * plan.len() - at,
         PlanStatus::Completed => at,
         PlanStatus::InProgress => 3 * plan.len(),
         PlanStatus::Pending => 2 * plan.len() - at,

@@ -8,7 +8,9 @@
 //! [`CORE_BYTES_MOST`]: super::contract::CORE_BYTES_MOST
 
 mod attach;
+mod bans;
 mod bounds;
+mod claims;
 mod clean;
 mod limits;
 mod lists;
@@ -22,8 +24,10 @@ use super::session::{Breach, Declared, LegEnd, Session, Snapshot};
 use super::time::Timestamp;
 use super::transcript::Transcript;
 use clean::Cleaner;
+use std::collections::BTreeSet;
 
 pub use attach::{COMMANDS, DIFF, FACTS, MANIFEST, PROMPT, digest as attachment_digest};
+pub use claims::changed_by;
 
 /// Everything that is known when a leg ends, as it was found: nothing here is redacted yet.
 pub struct Facts<'a> {
@@ -40,6 +44,8 @@ pub struct Facts<'a> {
     pub trailers: &'a [Declared],
     /// Base commit against snapshot.
     pub files: &'a [FileEntry],
+    /// Which of the files that the plan says were changed ([`changed_by`]) the base commit has.
+    pub in_base: &'a BTreeSet<String>,
     pub in_flight: &'a [InFlight],
     /// What changed since the last safe point, as a diff; empty when nothing did.
     pub in_flight_diff: &'a [u8],

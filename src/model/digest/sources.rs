@@ -2,6 +2,8 @@
 //! contracts knew, in a fixed order.
 
 use super::Facts;
+use super::bans;
+use super::claims::is_unseen;
 use super::clean::Cleaner;
 use super::lists::{Said, by_user, declared, merge, note_left_out, same, statement};
 use crate::model::contract::{
@@ -27,6 +29,8 @@ const ROOTS_MOST: usize = 16;
 const CANDIDATES_MOST: usize = 16;
 /// The attribution of a compaction's summary ends so.
 pub(super) const SUMMARY_BY: &str = ", its own summary";
+/// The attribution of what a subagent reported back ends so.
+const REPORT_BY: &str = ", its subagent";
 
 pub(super) fn gather(facts: &Facts<'_>, clean: &mut Cleaner) -> Contract {
     let session = facts.session;
@@ -42,6 +46,8 @@ pub(super) fn gather(facts: &Facts<'_>, clean: &mut Cleaner) -> Contract {
     let plan = plan(facts, clean, &speaker, &said, &done);
     let task = clean.text(&session.task);
     let later_prompts = later_prompts(facts, clean, &task, &mut not_captured);
+    let mut constraints = of(DeclaredKind::Constraint, |c| &c.constraints);
+    add_bans(&mut constraints, &task, &later_prompts);
     let commands_run = commands(facts, clean, &mut not_captured);
     let open: Vec<String> = open(&plan).map(|item| item.text.clone()).collect();
     let tasks_remaining = if plan.is_empty() {
@@ -76,7 +82,7 @@ pub(super) fn gather(facts: &Facts<'_>, clean: &mut Cleaner) -> Contract {
         done,
         do_not_redo: of(DeclaredKind::DoNotRedo, |c| &c.do_not_redo),
         decisions: of(DeclaredKind::Decision, |c| &c.decisions),
-        constraints: of(DeclaredKind::Constraint, |c| &c.constraints),
+        constraints,
         acceptance_assertions: of(DeclaredKind::Assert, |c| &c.acceptance_assertions),
         file_manifest: files(facts, clean),
         in_flight_code: in_flight(facts, clean),
@@ -158,6 +164,17 @@ fn later_prompts(
     all
 }
 
+/// Adds the limits that the user set in task and prompts, in the user's own words.
+fn add_bans(constraints: &mut Vec<Statement>, task: &str, later_prompts: &[Statement]) {
+    let prompts = std::iter::once(task).chain(later_prompts.iter().map(|said| &*said.text));
+    for text in bans::sentences(prompts) {
+        let said = statement(text, "user", Standing::Quoted);
+        if !constraints.iter().any(|known| same(known, &said)) {
+            constraints.push(said);
+        }
+    }
+}
+
 /// The agent's last plan, or the one handed to it if it left none; then the items declared.
 fn plan(
     facts: &Facts<'_>,
@@ -173,6 +190,7 @@ fn plan(
             status: item.status,
             by: speaker.to_owned(),
             standing: Standing::Quoted,
+            not_seen_in_git: is_unseen(item, facts.files, &facts.transcript.files, facts.in_base),
         });
     }
     let own = !plan.is_empty();
@@ -185,7 +203,8 @@ fn plan(
     for fact in items.filter(|fact| fact.this_leg || fact.statement.by == "user" || !own) {
         if plan.iter().all(|item| item.text.trim() != fact.statement.text.trim()) {
             let Statement { text, by, standing } = fact.statement.clone();
-            plan.push(PlanEntry { text, status: PlanStatus::Pending, by, standing });
+            let status = PlanStatus::Pending;
+            plan.push(PlanEntry { text, status, by, standing, not_seen_in_git: false });
         }
     }
     for item in &mut plan {
@@ -296,9 +315,10 @@ fn open_calls(facts: &Facts<'_>, clean: &mut Cleaner) -> Vec<OpenCallEntry> {
 
 fn last_messages(facts: &Facts<'_>, clean: &mut Cleaner, speaker: &str) -> Vec<Statement> {
     let summary = facts.transcript.summary.iter().map(|text| (text, SUMMARY_BY));
+    let reports = facts.transcript.reports.iter().map(|text| (text, REPORT_BY));
     let messages = facts.transcript.messages.iter().map(|text| (text, ""));
     let mut said = Vec::new();
-    for (text, what) in summary.chain(messages) {
+    for (text, what) in summary.chain(reports).chain(messages) {
         let text = clean.quoted(text);
         said.push(statement(&text, &format!("{speaker}{what}"), Standing::Quoted));
     }

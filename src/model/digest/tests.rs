@@ -103,6 +103,45 @@ fn our_own_words_are_not_the_users() {
 }
 
 #[test]
+fn limits_that_the_user_set_are_quoted_from_task_and_prompts() {
+    let mut leg = Leg::first();
+    leg.session.task += "\nDo not touch vendor/.";
+    let later = "Never add a crate. Thanks.";
+    leg.transcript.prompts.push(Prompt { text: later.into(), at: None });
+    leg.transcript.messages.push("You must not believe me. Never.".into());
+    leg.session.declared.push(declared(DeclaredKind::Constraint, "Never add a crate.", "user", 1));
+    let c = leg.build().contract;
+    let wanted = ["No new dependency", "Never add a crate.", "Do not touch vendor/."];
+    assert_eq!(texts(&c.constraints), wanted);
+    assert_eq!((&*c.constraints[2].by, c.constraints[2].standing), ("user", Standing::Quoted));
+    // They live on when the prompt is long gone.
+    leg.previous = None;
+    let next = leg.next().build().contract;
+    assert!(wanted.iter().all(|text| texts(&next.constraints).contains(text)), "{next:?}");
+    assert_eq!(next.constraints.len(), wanted.len());
+}
+
+#[test]
+fn what_is_claimed_and_not_seen_is_told_apart() {
+    let mut leg = Leg::first();
+    leg.in_base.insert("notes.md".into());
+    let items = ["Write gone.txt", "Update notes.md", "Read notes.md", "Fix src/login.rs"];
+    leg.transcript.plan = items.map(|text| item(text, PlanStatus::Completed)).into();
+    leg.files.push(file("src/login.rs", true));
+    let c = leg.build().contract;
+    let unseen = c.plan.iter().filter(|item| item.not_seen_in_git).map(|item| &*item.text);
+    assert_eq!(unseen.collect::<Vec<_>>(), ["Write gone.txt", "Update notes.md"]);
+}
+
+#[test]
+fn a_subagent_is_quoted_as_what_it_is() {
+    let mut leg = Leg::first();
+    leg.transcript.reports.push("I found three callers.".into());
+    let c = leg.build().contract;
+    assert_eq!(c.last_messages[0].by, "claude leg 1, its subagent");
+}
+
+#[test]
 fn failing_commands_come_first_and_each_counts_once() {
     let mut leg = Leg::first();
     leg.transcript.commands = vec![run("make", 2, "broken")];

@@ -5,7 +5,9 @@ use super::limits::{Limit, Limits};
 use super::template::{block, fill};
 use super::text::{fenced, line};
 use super::whole::Whole;
-use crate::model::contract::{CommandEntry, Contract, FileEntry, FileStatus, Standing, Statement};
+use crate::model::contract::{
+    CommandEntry, Contract, FileEntry, FileStatus, PlanEntry, Standing, Statement,
+};
 use crate::model::transcript::{PlanStatus, shorten, tail};
 
 /// The text so far.
@@ -134,7 +136,15 @@ impl Page<'_> {
         if !items.is_empty() {
             self.push(items.join("\n"));
         }
-        for said in quoted {
+        let (users, others): (Vec<&Statement>, Vec<&Statement>) =
+            quoted.into_iter().partition(|said| said.by == "user");
+        let lines: Vec<String> =
+            users.into_iter().map(|said| line(&said.text, limit.bytes)).collect();
+        if !lines.is_empty() {
+            let list = fenced(&lines.join("\n"), usize::MAX);
+            self.push(format!("{}\n{list}", block("quoted-user")));
+        }
+        for said in others {
             let label = if name == "next" { "quoted-next" } else { "quoted" };
             self.quoted(label, said, limit.bytes);
         }
@@ -152,11 +162,16 @@ impl Page<'_> {
         if !self.begin("plan", plan.len(), limit.items) {
             return;
         }
-        let open = plan.iter().filter(|item| item.status != PlanStatus::Completed).count();
+        let is_done =
+            |item: &PlanEntry| item.status == PlanStatus::Completed && !item.not_seen_in_git;
+        let open = plan.iter().filter(|item| !is_done(item)).count();
         let (mut open, mut finished) = (open.min(limit.items), limit.items.saturating_sub(open));
         let mut items = Vec::new();
         for item in plan {
             let (room, mark) = match item.status {
+                PlanStatus::Completed if item.not_seen_in_git => {
+                    (&mut open, "[x] (claimed, not seen in git)")
+                }
                 PlanStatus::Completed => (&mut finished, "[x]"),
                 PlanStatus::InProgress => (&mut open, "[ ] (in progress)"),
                 PlanStatus::Pending => (&mut open, "[ ]"),
@@ -252,17 +267,27 @@ impl Page<'_> {
         }
     }
 
+    /// Each command as it went last: those that fail now, then the others.
     fn commands(&mut self, l: &Limits) {
         let runs = &self.contract.commands_run;
+        if l.commands.items == 0 {
+            self.begin("commands", runs.len(), 0);
+            return;
+        }
         let failed = |run: &CommandEntry| run.exit_code.is_some_and(|code| code != 0);
         let shown = chosen(runs, l.commands.items, failed);
-        self.lines("commands", runs.len(), l.commands, |at| {
-            let run = shown[at];
-            let code = run.exit_code.map_or("unknown".to_owned(), |code| code.to_string());
-            let end = tail(run.tail.trim_end(), l.tail_bytes);
-            let gap = if end.is_empty() { "" } else { "\n" };
-            format!("$ {}{gap}{end}\n[exit {code}]", line(&run.command, l.commands.bytes))
-        });
+        let (failing, others): (Vec<_>, Vec<_>) = shown.into_iter().partition(|run| failed(run));
+        let left_out = runs.len() - failing.len() - others.len();
+        for (name, runs) in [("failing", failing), ("commands", others)] {
+            self.lines(name, runs.len(), Limit { items: usize::MAX, ..l.commands }, |at| {
+                let run = runs[at];
+                let code = run.exit_code.map_or("unknown".to_owned(), |code| code.to_string());
+                let end = tail(run.tail.trim_end(), l.tail_bytes);
+                let gap = if end.is_empty() { "" } else { "\n" };
+                format!("$ {}{gap}{end}\n[exit {code}]", line(&run.command, l.commands.bytes))
+            });
+        }
+        self.left_out(left_out);
     }
 
     fn last_words(&mut self, limit: Limit) {

@@ -92,6 +92,20 @@ fn the_same_contract_gives_the_same_bytes_for_ever() {
 }
 
 #[test]
+fn what_fails_and_what_is_only_claimed_is_said_so() {
+    let mut leg = Leg::first();
+    leg.session.task += "\nNever touch vendor/.";
+    leg.transcript.plan.push(item("Write gone.txt", PlanStatus::Completed));
+    let text = rendered(&leg, TOKENS_MOST);
+    let (_, failing) = text.split_once("## Commands that fail now\n").unwrap();
+    let (failing, others) = failing.split_once("## Commands that ran\n").unwrap();
+    assert!(failing.contains("$ npm test") && !failing.contains("$ ls"), "{text}");
+    assert!(others.contains("$ ls") && others.contains("$ npm run build"), "{text}");
+    assert!(text.contains("- [x] (claimed, not seen in git) Write gone.txt"), "{text}");
+    assert!(text.contains("In the user's own words:\n```\nNever touch vendor/."), "{text}");
+}
+
+#[test]
 fn every_outcome_has_words() {
     for outcome in [
         Outcome::Done,

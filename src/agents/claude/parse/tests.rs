@@ -3,6 +3,8 @@
 
 use super::*;
 use crate::agents::recorded::{self, NOW, folded, rendered};
+use crate::model::time::Timestamp;
+use crate::model::transcript::{PlanStatus, Sign, TouchKind};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

@@ -3,16 +3,34 @@
 //!
 //! Fields are found by parsing, never by a byte pattern: a tool's output may hold any JSON.
 
+mod scan;
+mod text;
+
 use crate::model::time::Timestamp;
 use crate::model::transcript::LINE_BYTES_MOST;
-use serde::Deserialize;
-use serde::de::{Deserializer as _, Error, IgnoredAny, MapAccess, Visitor};
-use serde_json::value::RawValue;
+use scan::Walk;
 use std::borrow::Cow;
-use std::fmt;
+use text::WHOLE_BYTES_MOST;
+
+/// What a tool printed is read up to this: more than anybody keeps of it.
+const RESULT_BYTES_MOST: usize = 16 * 1024;
+
+/// A value as it stands in the line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Json<'a>(pub(super) &'a str);
+
+impl<'a> Json<'a> {
+    pub(super) fn get(self) -> &'a str {
+        self.0
+    }
+}
 
 /// A field as it stands in the line; `None` when absent or null.
-pub(super) type Raw<'a> = Option<&'a RawValue>;
+pub(super) type Raw<'a> = Option<Json<'a>>;
+
+fn raw(json: &str) -> Raw<'_> {
+    (json != "null").then_some(Json(json))
+}
 
 /// Declares a record whose fields are all [`Raw`], so that any shape of any field is accepted.
 /// A field that comes twice, or under both of its names, is no fault either: the last that is not
@@ -48,31 +66,14 @@ pub(super) trait Loose<'a>: Default {
 
 /// Reads a whole JSON text as a record.
 fn read<'a, T: Loose<'a>>(json: &'a str) -> Option<T> {
-    struct Fill<T>(T);
-    impl<'a, T: Loose<'a>> Visitor<'a> for Fill<T> {
-        type Value = T;
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("an object")
-        }
-        fn visit_map<A: MapAccess<'a>>(mut self, mut map: A) -> Result<T, A::Error> {
-            while let Some(key) = map.next_key::<Text<'a>>()? {
-                match self.0.take(&key.0) {
-                    Some(field) => {
-                        let value: Raw<'a> = map.next_value()?;
-                        *field = value.or(*field);
-                    }
-                    None => {
-                        map.next_value::<IgnoredAny>()?;
-                    }
-                }
-            }
-            Ok(self.0)
+    let mut record = T::default();
+    let mut members = Walk::members(json);
+    while let Some((key, value)) = members.next_member() {
+        if let Some(field) = record.take(&text::text(key, usize::MAX)?) {
+            *field = raw(value).or(*field);
         }
     }
-    let mut reader = serde_json::Deserializer::from_str(json);
-    let record = reader.deserialize_map(Fill(T::default())).ok()?;
-    reader.end().ok()?;
-    Some(record)
+    members.is_whole.then_some(record)
 }
 
 /// One line as a record. `Ok(None)` for an empty line, `Err` says why it was skipped.
@@ -101,54 +102,23 @@ pub(super) fn embedded<'a, T: Loose<'a>>(json: &'a str) -> Option<T> {
 }
 
 /// The elements of an array; none when it is something else.
-pub(super) fn array(raw: Raw<'_>) -> Vec<&RawValue> {
-    raw.filter(|raw| raw.get().starts_with('['))
-        .and_then(|raw| serde_json::from_str(raw.get()).ok())
-        .unwrap_or_default()
+pub(super) fn array<'a>(raw: Raw<'a>) -> impl Iterator<Item = Json<'a>> {
+    let mut elements = Walk::elements(raw.map_or("", Json::get));
+    std::iter::from_fn(move || elements.next_element().map(Json))
 }
 
 /// The members of an object, in order.
-pub(super) fn members<'a>(raw: Raw<'a>) -> Vec<(Cow<'a, str>, &'a RawValue)> {
-    struct InOrder;
-    impl<'a> Visitor<'a> for InOrder {
-        type Value = Vec<(Cow<'a, str>, &'a RawValue)>;
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("an object")
-        }
-        fn visit_map<A: MapAccess<'a>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-            let mut members = Vec::new();
-            while let Some((key, value)) = map.next_entry::<Text<'a>, &'a RawValue>()? {
-                members.push((key.0, value));
-            }
-            Ok(members)
-        }
-    }
-    let Some(raw) = raw else { return Vec::new() };
-    serde_json::Deserializer::from_str(raw.get()).deserialize_map(InOrder).unwrap_or_default()
+pub(super) fn members<'a>(raw: Raw<'a>) -> impl Iterator<Item = (Cow<'a, str>, Json<'a>)> {
+    let mut members = Walk::members(raw.map_or("", Json::get));
+    std::iter::from_fn(move || {
+        let (key, value) = members.next_member()?;
+        Some((text::text(key, WHOLE_BYTES_MOST)?, Json(value)))
+    })
 }
 
-/// The text in a field.
+/// The text in a field; of one beyond all measure, its two ends.
 pub(super) fn text(raw: Raw<'_>) -> Option<Cow<'_, str>> {
-    let json = raw?.get();
-    if !json.starts_with('"') {
-        return None;
-    }
-    if let Ok(text) = serde_json::from_str::<Text<'_>>(json) {
-        return Some(text.0);
-    }
-    // Half a surrogate pair, where an agent cut its text in the middle of an emoji.
-    struct Lossy;
-    impl Visitor<'_> for Lossy {
-        type Value = String;
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("a string")
-        }
-        fn visit_bytes<E: Error>(self, bytes: &[u8]) -> Result<String, E> {
-            Ok(String::from_utf8_lossy(bytes).into_owned())
-        }
-    }
-    let mut json = serde_json::Deserializer::from_str(json);
-    json.deserialize_bytes(Lossy).ok().map(Cow::Owned)
+    text::text(raw?.get(), WHOLE_BYTES_MOST)
 }
 
 /// Whether the text in a field is `expected`.
@@ -166,7 +136,9 @@ pub(super) fn flag(raw: Raw<'_>) -> Option<bool> {
 }
 
 pub(super) fn number(raw: Raw<'_>) -> Option<f64> {
-    serde_json::from_str(raw?.get()).ok()
+    let json = raw?.get();
+    let is_number = matches!(json.as_bytes().first(), Some(b'-' | b'0'..=b'9'));
+    json.parse().ok().filter(|_| is_number)
 }
 
 pub(super) fn integer(raw: Raw<'_>) -> Option<i64> {
@@ -191,42 +163,32 @@ pub(super) fn moment(raw: Raw<'_>) -> Option<Timestamp> {
 
 /// Texts of content blocks: a string, or an array of `{text}` objects.
 pub(super) fn blocks(raw: Raw<'_>) -> Option<Cow<'_, str>> {
-    loose!(Block { text });
-    if let Some(text) = text(raw) {
-        return Some(text);
-    }
-    let blocks = array(raw);
-    let texts: Vec<_> = blocks
-        .into_iter()
-        .filter_map(|block| text(object::<Block<'_>>(Some(block))?.text))
-        .collect();
-    match texts.len() {
-        0 => None,
-        1 => texts.into_iter().next(),
-        _ => Some(Cow::Owned(texts.join("\n"))),
-    }
+    joined(raw, WHOLE_BYTES_MOST)
 }
 
-/// A string that borrows from the line where it holds no escapes.
-struct Text<'a>(Cow<'a, str>);
+/// [`blocks`] of what a tool printed: of a long one, its two ends.
+pub(super) fn result(raw: Raw<'_>) -> Option<Cow<'_, str>> {
+    joined(raw, RESULT_BYTES_MOST)
+}
 
-impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Whole;
-        impl<'de> Visitor<'de> for Whole {
-            type Value = Cow<'de, str>;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a string")
-            }
-            fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<Self::Value, E> {
-                Ok(Cow::Borrowed(text))
-            }
-            fn visit_str<E: Error>(self, text: &str) -> Result<Self::Value, E> {
-                Ok(Cow::Owned(text.to_owned()))
-            }
-        }
-        deserializer.deserialize_str(Whole).map(Text)
+fn joined(raw: Raw<'_>, most: usize) -> Option<Cow<'_, str>> {
+    loose!(Block { text });
+    if let Some(text) = text::text(raw?.get(), most) {
+        return Some(text);
     }
+    let mut all: Option<Cow<'_, str>> = None;
+    for block in array(raw) {
+        let Some(block) = object::<Block<'_>>(Some(block)).and_then(|block| block.text) else {
+            continue;
+        };
+        let Some(text) = text::text(block.get(), most) else { continue };
+        all = match all {
+            None => Some(text),
+            Some(all) if all.len() > most => return Some(all),
+            Some(all) => Some(Cow::Owned(format!("{all}\n{text}"))),
+        };
+    }
+    all
 }
 
 #[cfg(test)]
@@ -240,7 +202,7 @@ mod tests {
         let line = br#" {"x": {"a": 1}, "a" : "caf\u00e9 \ud83d", "b":[1,{"text":"t"}, null]} "#;
         let sample: Sample<'_> = record(line).unwrap().unwrap();
         assert_eq!(text(sample.a).unwrap().replace('\u{fffd}', "?").trim_end_matches('?'), "café ");
-        assert_eq!(array(sample.b).len(), 3);
+        assert_eq!(array(sample.b).count(), 3);
         assert_eq!(blocks(sample.b).as_deref(), Some("t"));
         assert_eq!(flag(sample.a), None);
         assert_eq!(number(sample.b), None);
