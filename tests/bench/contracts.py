@@ -66,6 +66,12 @@ class World:
         subprocess.run([relay, "run", "--unsandboxed-shell", "Move the billing code"],
                        **{**run, "check": False})
 
+    def envelope(self, relay):
+        """What the next agent would read."""
+        run = dict(cwd=self.repo, env=self.environment, check=True, capture_output=True)
+        subprocess.run([relay, "handoff", "--no-launch"], **run)
+        return subprocess.run([relay, "show", "--envelope"], **run).stdout
+
 
 def contracts(relay, folder, runs, megabytes):
     print(f"\ncontract from a transcript of {megabytes} MB, whole process, {runs} runs")
@@ -83,6 +89,8 @@ def contracts(relay, folder, runs, megabytes):
             wall, used, peak = zip(*figures[name][1:])
             print(f"{label:<34} {statistics.median(used):>8.1f} {min(used):>8.1f}"
                   f" {statistics.median(wall):>8.1f} {max(peak):>9.1f}  {budget}")
+        said = len(world.envelope(relay))
+        print(f"{f'{agent}: envelope':<34} {said} bytes, about {said // 4} tokens  8,000 tokens")
 
 
 if __name__ == "__main__":

@@ -426,7 +426,10 @@ fn a_call_that_was_cut_off_stays_open() {
             };
             let name = if signal == "KILL" { "killed" } else { "interrupted" };
             if signal == "INT" {
-                truth.commands.push((None, truth.open.remove(0)));
+                // Codex kills the command, and writes that down if it still comes to it.
+                let path = alone.transcripts().pop().unwrap();
+                let is_told = fs::read_to_string(path).unwrap().contains("\"exit_code\":137");
+                truth.commands.push((is_told.then_some(137), truth.open.remove(0)));
                 truth.ending = "interrupted".into();
             }
             alone.is_read_as(name, &truth);
