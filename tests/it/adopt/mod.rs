@@ -1,6 +1,7 @@
 //! Adopting what an agent has begun without us, from outside: its transcript is a recording of the
 //! real agent, its work lies uncommitted in the user's own worktree.
 
+mod fidelity;
 mod finish;
 mod kill;
 mod place;
