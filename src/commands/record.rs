@@ -32,7 +32,14 @@ pub(super) fn run(args: &Record) -> Result<u8> {
     let session = ask::open_session(&hub, args.session.as_deref())?;
     let id = session.session_id.clone();
     let by = ask::leg_of(&session);
-    append(&ask::inbox_path(&hub, &session), &facts, by.clone())?;
+    let inbox = ask::inbox_path(&hub, &session);
+    if !inbox.parent().is_some_and(Path::is_dir) {
+        // Begun, and its worktree not made yet; or that is gone.
+        return Err(Fault::refused(format!("session '{id}' has no worktree now to keep facts in"))
+            .hint(format!("git relay resume {id} makes it; then say it again"))
+            .into());
+    }
+    append(&inbox, &facts, by.clone())?;
     if by.is_none() && !lock::is_held(&hub.lock_path(&id)) {
         let mut silent = |_| {};
         let fold = Driver::take(&hub, &id, "record", Options::default(), &mut silent);

@@ -166,6 +166,8 @@ fn inside_the_agents_own_shell_it_is_only_begun() {
     }
     let session = world.session();
     assert!(!world.home.join("got.md").exists());
+    let early = world.relay(&["record", "--decision", "too early"]).exits(1);
+    early.says("has no worktree now").says(&format!("git relay resume {session}"));
     // Its turn is over, so nothing of it is still to come; it is not ended.
     world.relay(&["resume"]).exits(0).says("is left as it is").says("second took over (leg 2)");
     assert!(git_relay::host::process::identify(runs.0.id()).is_some(), "it was ended");
