@@ -14,7 +14,24 @@ case ${GIT_RELAY_HOOKS_INDEX-} in
 	export "GIT_CONFIG_KEY_$GIT_RELAY_HOOKS_INDEX"
 	;;
 esac
-folder=$(git rev-parse --git-path hooks 2>/dev/null)
+# To ask git takes longer than all the rest: what it said in this leg holds while no configuration
+# is as new. (Included files are not looked at; the next leg asks anew.)
+known=${GIT_RELAY_INBOX%/*}/relay-hooks-folder
+folder='' leg=''
+if [ -n "${GIT_RELAY_LEG-}" ] && [ -f "$known" ]; then
+	{ IFS= read -r leg && IFS= read -r folder; } <"$known"
+	[ "$leg" = "$GIT_RELAY_LEG" ] || folder=''
+	for config in "${0%/relay/hooks/*}/config" "${known%/*}/config.worktree" \
+		"${GIT_CONFIG_GLOBAL:-$HOME/.gitconfig}" "${XDG_CONFIG_HOME:-$HOME/.config}/git/config" \
+		"${GIT_CONFIG_SYSTEM:-/etc/gitconfig}"; do
+		# shellcheck disable=SC3013 # In POSIX since 2024, in every sh long before.
+		! [ -e "$config" ] || [ "$known" -nt "$config" ] || folder=''
+	done
+fi
+if [ -z "$folder" ]; then
+	folder=$(git rev-parse --git-path hooks 2>/dev/null)
+	{ printf '%s\n%s\n' "${GIT_RELAY_LEG-}" "$folder" >"$known"; } 2>/dev/null
+fi
 hook=$folder/$name
 status=0
 if [ -n "$folder" ] && [ "$hook" != "$0" ] && [ -f "$hook" ] && [ -x "$hook" ]; then
