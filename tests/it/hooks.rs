@@ -110,6 +110,34 @@ fn an_agents_commit_is_noted_once_though_dispatcher_and_block_both_run() {
     assert_ne!(noted[0], noted[1]);
 }
 
+/// Where git finds hooks is remembered in a leg, and looked for again when that may have changed.
+#[test]
+fn hooks_that_an_agent_sets_up_in_the_middle_of_its_leg_run() {
+    let world = World::new();
+    let agent = world.program(
+        "agent",
+        "cat >/dev/null; echo start; echo 'step one'\n\
+         say() { echo \"$1\" >>\"$HOME/said\"; }; commit() { git commit -q --allow-empty -m x; }\n\
+         mkdir one two three; for at in one two three; do\n\
+         printf '#!/bin/sh\\necho %s >>\"$HOME/said\"\\n' $at >$at/pre-commit; chmod +x $at/pre-commit; done\n\
+         commit; commit; say changed\n\
+         git config core.hooksPath one; commit; commit; say changed\n\
+         git config core.hooksPath two; commit; say changed\n\
+         git config --unset core.hooksPath; commit; say changed\n\
+         git config --global core.hooksPath three; commit; git config --global --unset core.hooksPath\n\
+         rm -r one two three; echo 'done it'\n",
+    );
+    world.configure(&scripted(&[("only", &agent)]));
+    world.relay(&["init"]).exits(0);
+    world.relay(&["run", "Set up hooks"]);
+    let said = fs::read_to_string(world.home.join("said")).unwrap();
+    let said: Vec<&str> = said.lines().collect();
+    let expected = ["changed", "one", "one", "changed", "two", "changed", "changed", "three"];
+    assert_eq!(said, expected);
+    let known = world.repo.join(".git/worktrees").join(world.session()).join("relay-hooks-folder");
+    assert!(known.exists(), "nothing was remembered");
+}
+
 #[test]
 fn the_users_hook_runs_first_and_comes_back_byte_for_byte() {
     let odd = [
