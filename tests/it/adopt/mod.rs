@@ -97,7 +97,7 @@ fn contract(world: &World) -> Value {
 }
 
 /// Files of every kind that can be uncommitted.
-fn make_dirty(world: &World, root: &Path) {
+pub(crate) fn make_dirty(world: &World, root: &Path) {
     let put = |name: &str, bytes: &[u8]| {
         let path = root.join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();

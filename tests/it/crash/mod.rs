@@ -1,5 +1,6 @@
 //! kill -9 at any instant: one further command, with no help, comes to the same end.
 
+mod adopt;
 mod alive;
 mod crowd;
 mod ends;
