@@ -194,7 +194,7 @@ impl Driver<'_> {
         };
         let started = process::identify(child.id());
         self.child = Some(child);
-        self.is_sound = true;
+        self.launched = true;
         match started {
             Some(process) => {
                 self.step(&Event::Launched { process }, None)?;

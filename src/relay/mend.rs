@@ -71,7 +71,7 @@ impl Driver<'_> {
     /// right, so that the snapshot takes everything in and the next agent's git works.
     pub(super) fn mend_torn(&mut self) -> Result<()> {
         let process = self.session().dispatch.as_ref().and_then(|dispatch| dispatch.process);
-        if self.is_sound || process.is_none_or(process::is_alive) {
+        if self.launched || self.is_sound || process.is_none_or(process::is_alive) {
             return Ok(());
         }
         let repo = self.worktree_repo()?;

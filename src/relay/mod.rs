@@ -191,7 +191,9 @@ pub struct Driver<'a> {
     wip: wip::Wip,
     /// What of the session's was lost in this drive: for the next contract.
     lost: Vec<NotCaptured>,
-    /// Branch and index were looked at, or have been in the hands of an agent of this drive only.
+    /// An agent was started in this drive, so its end is seen.
+    launched: bool,
+    /// Branch and index were looked at in this drive.
     is_sound: bool,
     /// Until when a hand-over is put off for want of a receiver.
     put_off_until: Option<Instant>,
@@ -269,6 +271,7 @@ impl<'a> Driver<'a> {
             circle: circle::Circle::default(),
             wip: wip::Wip::default(),
             lost: Vec::new(),
+            launched: false,
             is_sound: false,
             put_off_until: None,
             interrupted,
@@ -429,8 +432,11 @@ impl<'a> Driver<'a> {
                 let known = end
                     .and_then(|end| end.resets_at)
                     .or(breach.reading.as_ref().and_then(|reading| reading.resets_at));
-                // A window opens again when it is due: the session itself knows.
-                if known.is_none() {
+                // A window opens again when it is due: the session itself knows. Of one whose end
+                // nobody saw, the machine may have stopped: nothing is against it.
+                let unseen =
+                    !self.launched && end.is_some_and(|end| end.outcome == Outcome::Unknown);
+                if known.is_none() && !unseen {
                     self.spent.extend(session.agent().cloned());
                 }
             }

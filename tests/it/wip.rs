@@ -1,6 +1,6 @@
 //! The work in progress is saved beside the agent, and a worktree that was deleted comes back.
 
-use super::support::{World, scripted};
+use super::support::{World, binary, scripted};
 use std::fs;
 
 /// Keeps what it was told and shows what it found.
@@ -216,4 +216,31 @@ fn what_a_power_cut_tore_is_set_right_and_no_file_is_lost() {
         assert_eq!(tree, "a\nb", "{what}");
         world.relay(&["verify"]).exits(0);
     }
+}
+
+#[test]
+fn an_agent_whose_end_nobody_saw_is_asked_again() {
+    let world = World::new();
+    let only = world.program(
+        "an-agent",
+        "cat >/dev/null; echo start; echo 'step one'\n\
+         [ -e \"$HOME/again\" ] && { echo 'done all'; exit 0; }\n\
+         touch \"$HOME/again\"; sleep 60\n",
+    );
+    world.configure(&scripted(&[("only", &only)]));
+    world.relay(&["init"]).exits(0);
+    let mut command = world.command(binary());
+    let mut driver = command.args(["run", "A task"]).spawn().unwrap();
+    let began = std::time::Instant::now();
+    let state = || world.relay(&["status", "--json"]).json()["status"]["session"].clone();
+    while !world.home.join("again").exists() || state()["state"] != "RUNNING" {
+        assert!(began.elapsed().as_secs() < 60, "it does not run");
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    // As when the machine stops.
+    let agent = state()["dispatch"]["process"]["pid"].to_string();
+    driver.kill().unwrap();
+    driver.wait().unwrap();
+    world.run("kill", &["-9", &agent]).exits(0);
+    world.relay(&["resume"]).exits(0).says("done");
 }
