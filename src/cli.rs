@@ -111,8 +111,8 @@ pub struct Start {
 ///
 /// The task is worked on in a worktree of its own under .relay/sessions/, on the branch
 /// relay/<session>; your own files, index and branches are not touched. Exits 0 when an agent
-/// says the task is done, 1 when one asks something or leaves open items, 6 when every agent is
-/// exhausted (the work is safe; `git relay resume` goes on).
+/// says the task is done, 1 when one asks something or leaves open items or none could go on, 6
+/// when nobody is left and one at least is at its limit (the work is safe; `git relay resume` goes on).
 #[derive(Debug, Args)]
 pub struct Run {
     /// What to do, in words

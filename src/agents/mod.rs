@@ -159,6 +159,14 @@ impl Seat {
         (self.agent.signs)(self, line, now)
     }
 
+    /// What there was none of, in one that ended and is not known to have come to an end.
+    pub fn told_no_end(&self) -> &'static str {
+        match std::ptr::eq(self.agent, &custom::AGENT) {
+            true => "no line matched 'done'",
+            false => "did not say how its turn ended",
+        }
+    }
+
     /// The nearest level it can be held to that is not above `wanted`, headless.
     pub fn level(&self, wanted: PermissionLevel) -> PermissionLevel {
         match wanted {

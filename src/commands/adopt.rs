@@ -37,6 +37,10 @@ pub(super) fn run(args: &Adopt) -> Result<u8> {
     let known = Known::of(&hub)?;
     let found = which(&hub, args, &known, &running, caller.as_ref())?;
     known.must_be_new(&found)?;
+    if let Some(before) = known.before(&found) {
+        let (ours, state) = (&before.session_id, before.state);
+        out::say(format!("relay: it was adopted before, as session {ours} ({state})"));
+    }
     let place = adopt::place_of(&hub, &found, args.clean)?;
     let process = at_work(args, &found, &running, caller.as_ref())?;
     let launches = !args.no_launch && caller.is_none();

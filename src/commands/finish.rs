@@ -15,7 +15,7 @@ const NAMES_SHOWN_MOST: usize = 20;
 
 pub(super) fn run(args: &Finish) -> Result<u8> {
     let hub = open_hub()?;
-    let id = ask::session_meant(&hub, args.session.as_deref())?;
+    let id = ask::session_to_end(&hub, args.session.as_deref(), "finish")?;
     let mut report = progress::tell;
     let options = Options { accept_config: args.accept_config, ..Options::default() };
     let mut driver = Driver::take(&hub, &id, "finish", options, &mut report)?;
@@ -42,6 +42,7 @@ pub(super) fn run(args: &Finish) -> Result<u8> {
         ));
         return Ok(0);
     }
+    out::say(format!("relay: finishing session {id}"));
     let finished = match args.go_on {
         true => driver.finish_continue(&order)?,
         false => driver.finish(&order)?,

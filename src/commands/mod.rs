@@ -125,7 +125,7 @@ fn open_hub() -> Result<Hub> {
 fn code_of(end: &End) -> u8 {
     match end {
         End::Done | End::NotStarted | End::Over(_) => 0,
-        End::Asks { .. } | End::Killed | End::Next { .. } => 1,
+        End::Asks { .. } | End::Killed | End::Failed { .. } | End::Next { .. } => 1,
         End::Exhausted { .. } => 6,
     }
 }

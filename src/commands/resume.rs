@@ -31,7 +31,7 @@ pub(super) fn run(args: &Resume) -> Result<u8> {
     let mut report = |progress| teller.tell(progress);
     let mut driver = Driver::take(&hub, &id, "resume", options, &mut report)?;
     if !agents.is_empty() {
-        driver.step(&Event::Consented { agents }, None)?;
+        driver.step(&Event::Consented { agents: agents.clone() }, None)?;
     }
     if let Some(answer) = &args.answer {
         let said = Says::Record {
@@ -42,6 +42,7 @@ pub(super) fn run(args: &Resume) -> Result<u8> {
         ask::append(&ask::inbox_path(&hub, driver.session()), said)?;
     }
     driver.go_on()?;
+    driver.ask_all_the_same(&agents)?;
     driver.announced();
     terminal::drive(driver, |driver, end| tell_json(driver, end, args.json))
 }

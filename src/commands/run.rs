@@ -44,6 +44,7 @@ pub(super) fn tell_json(driver: &Driver<'_>, end: &End, is_wanted: bool) -> Resu
     let session: &Session = driver.session();
     let (resets_at, detail, open_items) = match end {
         End::Asks { detail, open_items } => (None, detail.clone(), open_items.clone()),
+        End::Failed { detail } => (None, detail.clone(), Vec::new()),
         End::Exhausted { resets_at } => (*resets_at, None, Vec::new()),
         End::Done | End::Killed | End::NotStarted | End::Next { .. } | End::Over(_) => {
             (None, None, Vec::new())

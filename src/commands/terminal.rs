@@ -46,7 +46,7 @@ pub(super) fn drive(
                     }
                 }
             }
-            End::NotStarted | End::Exhausted { .. } | End::Over(_) => {
+            End::NotStarted | End::Failed { .. } | End::Exhausted { .. } | End::Over(_) => {
                 return told(&driver, &end, tell);
             }
         }

@@ -2,11 +2,11 @@
 
 use super::{Hub, inbox};
 use crate::error::Fault;
-use crate::host::{clock, env, files, process, random};
+use crate::host::{clock, env, files, lock, process, random};
 use crate::model::inbox::{LINE_BYTES_MOST, Line, Says};
 use crate::model::names::SessionId;
 use crate::model::redact;
-use crate::model::session::Session;
+use crate::model::session::{Outcome, Session, State};
 use crate::model::transcript::shorten;
 use crate::store;
 use anyhow::Result;
@@ -123,6 +123,35 @@ pub fn session_meant(hub: &Hub, named: Option<&str>) -> Result<SessionId> {
             .hint("git relay list")
             .into()),
     }
+}
+
+/// [`session_meant`] for a verb that ends a session. The only one that is open may be another than
+/// the one that was ended a moment ago, so one that is neither named nor where we are must be done,
+/// or be the only one there ever was where it is given up.
+pub fn session_to_end(hub: &Hub, named: Option<&str>, verb: &str) -> Result<SessionId> {
+    let id = session_meant(hub, named)?;
+    let own = env::text("GIT_RELAY_SESSION");
+    if named.is_some() || hub.here.as_ref() == Some(&id) || own.as_deref() == Some(id.as_str()) {
+        return Ok(id);
+    }
+    let session = hub.load(&id)?.session;
+    let end = session.leg_end.as_ref();
+    let is_done =
+        session.state == State::Running && end.is_some_and(|end| end.outcome == Outcome::Done);
+    let is_alone = || Ok::<_, anyhow::Error>(store::list(&hub.repo)?.len() == 1);
+    // Whoever drives it is told of first.
+    let is_driven = lock::is_held(&hub.lock_path(&id));
+    if is_done || is_driven || session.finishing.is_some() || (verb == "abort" && is_alone()?) {
+        return Ok(id);
+    }
+    let open = end.map(|end| end.open_items.join("; ")).filter(|items| !items.is_empty());
+    let open = open.map(|items| format!("; open: {items}")).unwrap_or_default();
+    let state = session.state;
+    Err(Fault::refused(format!(
+        "session '{id}' is the only one that is open, and its work is not done ({state}{open}): it must be named"
+    ))
+    .hint(format!("git relay {verb} {id}"))
+    .into())
 }
 
 fn none_is_open(hub: &Hub, none_at_all: bool) -> Result<anyhow::Error> {

@@ -6,9 +6,11 @@ use crate::model::names::SessionId;
 use crate::model::quota::Reading;
 use crate::model::redact;
 use crate::model::screen;
+use crate::model::session::Session;
 use crate::model::time::Timestamp;
 use crate::model::transcript::{Ending, Transcript, Trouble};
 use crate::store as states;
+use std::cmp::Reverse;
 use std::path::Path;
 
 const PROMPT_CHARS_MOST: usize = 400;
@@ -170,11 +172,16 @@ impl Ours {
     /// A session that cannot be read is left out: `git relay list` names it.
     pub fn of_repository(hub: &Hub) -> Self {
         let mut ours = Self::default();
-        for id in states::list(&hub.repo).unwrap_or_default() {
-            let Ok(stored) = hub.load(&id) else { continue };
-            let session = stored.session;
+        let ids = states::list(&hub.repo).unwrap_or_default();
+        let loaded = ids.iter().filter_map(|id| Some(hub.load(id).ok()?.session));
+        let mut sessions: Vec<Session> = loaded.collect();
+        // Of several that adopted the same one: the open one, else the newest.
+        sessions.sort_by_key(|session| (session.state.is_end(), Reverse(session.updated_at)));
+        for session in sessions {
+            let id = session.session_id.clone();
             let starts = session.dispatches.iter().chain(&session.dispatch);
-            let known = starts.filter_map(|start| start.agent_session.clone());
+            let adopted = session.adopted.iter().map(|adopted| adopted.agent_session.clone());
+            let known = starts.filter_map(|start| start.agent_session.clone()).chain(adopted);
             ours.legs.extend(known.map(|agent| (agent, id.clone())));
             ours.worktrees.push((hub.worktree(&session), id));
         }

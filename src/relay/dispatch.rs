@@ -10,7 +10,7 @@ use crate::model::fsm::Event;
 use crate::model::names::{AgentName, Nonce};
 use crate::model::note;
 use crate::model::receivers;
-use crate::model::session::{Dispatch, DispatchOutcome};
+use crate::model::session::{Dispatch, DispatchOutcome, State};
 use crate::model::sign;
 use crate::model::{redact, screen};
 use crate::store::audit::{self, Note, Verified};
@@ -50,8 +50,7 @@ impl Driver<'_> {
             return Ok(Some(End::Asks { detail: Some(detail), open_items: Vec::new() }));
         }
         let Some(agent) = self.next_receiver()? else {
-            let resets_at = receivers::first_reset(self.session(), clock::now());
-            return Ok(Some(End::Exhausted { resets_at }));
+            return Ok(Some(self.nobody_is_left()));
         };
         if self.must_be_announced() {
             return Ok(Some(End::Next { agent }));
@@ -78,6 +77,34 @@ impl Driver<'_> {
             self.step(&Event::DispatchFailed { outcome, detail, resets_at: None }, None)?;
         }
         Ok(None)
+    }
+
+    /// Who names agents that are all at limits whose end nobody told may know better: the first is
+    /// asked again.
+    pub fn ask_all_the_same(&mut self, named: &[AgentName]) -> Result<()> {
+        let (session, now) = (self.session(), clock::now());
+        let known = |agent| receivers::exhausted(session, agent, now);
+        let first = named.iter().find(|agent| known(agent) == Some(None)).cloned();
+        let all = named.iter().all(|agent| known(agent).is_some());
+        match (session.state, first) {
+            (State::EnvelopeBuilt, Some(first)) if all => self.request(Some(first), "to go on"),
+            _ => Ok(()),
+        }
+    }
+
+    fn nobody_is_left(&self) -> End {
+        let (session, now) = (self.session(), clock::now());
+        let resets_at = receivers::first_reset(session, now);
+        let at_limit = |agent| receivers::exhausted(session, agent, now).is_some();
+        if resets_at.is_some() || session.agents.iter().any(at_limit) {
+            return End::Exhausted { resets_at };
+        }
+        let last = session.dispatches.iter().rev().find(|known| known.leg > session.leg);
+        let of_leg = || session.breach.as_ref().and_then(|breach| breach.text.clone());
+        let detail = last.and_then(|known| known.detail.clone()).or_else(of_leg);
+        let agent = last.map(|known| &known.agent).or(session.agent());
+        let whose = agent.map(|agent| format!("{agent}: ")).unwrap_or_default();
+        End::Failed { detail: detail.map(|detail| format!("{whose}{detail}")) }
     }
 
     /// Writes the contract's note where it is missing: a projection of the stored bytes. One that

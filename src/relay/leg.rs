@@ -277,8 +277,8 @@ impl Leg {
         }
     }
 
-    /// Why a start came to nothing, when no receipt had come.
-    pub(super) fn failure(&self) -> (DispatchOutcome, String, Option<Timestamp>) {
+    /// Why a start came to nothing, when no receipt had come; in words where it told.
+    pub(super) fn failure(&self) -> (DispatchOutcome, Option<String>, Option<Timestamp>) {
         match &self.ending {
             Some(Ending::Trouble(trouble)) => {
                 let (_, text, resets_at) = self.of_trouble(trouble);
@@ -290,9 +290,9 @@ impl Leg {
                     | Trouble::Context(_)
                     | Trouble::Other(_) => DispatchOutcome::Failed,
                 };
-                (outcome, text.unwrap_or_default(), resets_at)
+                (outcome, text, resets_at)
             }
-            _ => (DispatchOutcome::Failed, "it ended before its model made anything".into(), None),
+            _ => (DispatchOutcome::Failed, None, None),
         }
     }
 }

@@ -86,7 +86,9 @@ pub enum End {
     Killed,
     /// The work is saved and signed, and nobody is to be started.
     NotStarted,
-    /// Nobody is left; the earliest known reset.
+    /// Nobody is left, and none of them for a limit: what was wrong with the last.
+    Failed { detail: Option<String> },
+    /// Nobody is left, and somebody is at a limit; the earliest known reset.
     Exhausted { resets_at: Option<Timestamp> },
     /// At a terminal: this agent is to be started next, once the person has seen that.
     Next { agent: AgentName },
@@ -104,6 +106,7 @@ impl End {
             Self::NotStarted => "notStarted",
             Self::Next { .. } => "next",
             Self::Exhausted { .. } => "exhausted",
+            Self::Failed { .. } => "failed",
             Self::Over(_) => "over",
         }
     }

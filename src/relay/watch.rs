@@ -9,12 +9,15 @@ use crate::model::fsm::Event;
 use crate::model::heard;
 use crate::model::names::Nonce;
 use crate::model::quota;
-use crate::model::session::{Breach, BreachReason, Dispatch, DispatchOutcome, Process, State};
+use crate::model::session::{
+    Breach, BreachReason, Dispatch, DispatchOutcome, Outcome, Process, State,
+};
 use crate::model::transcript::Transcript;
 use anyhow::{Context, Result};
 use rustix::process::Signal;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
+use std::process::ExitStatus;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -50,13 +53,27 @@ pub(super) struct Watch {
     inbox_seen: Instant,
     /// Since when a window is known to be used up.
     used_up_since: Option<Instant>,
-    /// It was ended by a signal, or could not be started, as far as we are its parent.
-    by_signal: bool,
+    /// How its process ended, as far as we are its parent.
+    status: Option<ExitStatus>,
 }
 
 impl Watch {
     pub(super) fn is_alive(&self) -> bool {
         self.process.is_some_and(process::is_alive)
+    }
+
+    /// It was ended by a signal, or could not be started, as far as is known.
+    fn was_cut_off(&self) -> bool {
+        self.status.is_some_and(|it| it.signal().is_some() || it.code() == Some(NOT_STARTED))
+    }
+
+    /// How its process ended, in words: nobody but its parent is told.
+    fn ended(&self) -> String {
+        match self.status.map(|status| (status.code(), status.signal())) {
+            Some((Some(code), _)) => format!("it ended with exit status {code}"),
+            Some((None, Some(signal))) => format!("it was ended by signal {signal}"),
+            Some((None, None)) | None => "it ended".to_owned(),
+        }
     }
 
     pub(super) fn process(&self) -> Option<Process> {
@@ -161,7 +178,7 @@ impl Driver<'_> {
             followed: None,
             inbox_seen: Instant::now(),
             used_up_since: None,
-            by_signal: false,
+            status: None,
         };
         watch.look()?;
         Ok(watch)
@@ -216,7 +233,7 @@ impl Driver<'_> {
             let more = watch.look()?;
             self.note_start(&watch)?;
             if !alive && !more {
-                let by_hand = watch.leg.at_terminal.is_some() && !watch.by_signal;
+                let by_hand = watch.leg.at_terminal.is_some() && !watch.was_cut_off();
                 let how = if by_hand { HowEnded::ByHand } else { HowEnded::ByItself };
                 return self.leg_is_over(&mut watch, how);
             }
@@ -345,8 +362,7 @@ impl Driver<'_> {
         let alive = match &mut self.child {
             Some(child) => match child.try_wait()? {
                 Some(status) => {
-                    let code = status.code();
-                    watch.by_signal = status.signal().is_some() || code == Some(NOT_STARTED);
+                    watch.status = Some(status);
                     watch.process = None;
                     self.child = None;
                     false
@@ -401,7 +417,9 @@ impl Driver<'_> {
         self.sweep(&nonce)?;
         self.fold_inbox()?;
         if self.session().state != State::Running {
-            let (outcome, detail, resets_at) = watch.leg.failure();
+            let (outcome, told, resets_at) = watch.leg.failure();
+            let detail =
+                told.unwrap_or_else(|| format!("{} before its model made anything", watch.ended()));
             if how == HowEnded::ByUser {
                 let detail = "ended by the user".to_owned();
                 self.step(&Event::DispatchFailed { outcome, detail, resets_at }, None)?;
@@ -417,7 +435,11 @@ impl Driver<'_> {
             self.step(&Event::Observed { readings, safe_point: None }, None)?;
         }
         let open_items = self.open_items(watch);
-        let end = watch.leg.end(how, open_items, clock::now());
+        let mut end = watch.leg.end(how, open_items, clock::now());
+        if end.outcome == Outcome::Unknown && end.detail.is_none() {
+            let detail = format!("{} and {}", watch.ended(), watch.seat.told_no_end());
+            end.detail = Some(self.with_last_words(&nonce, detail));
+        }
         self.step(&Event::LegEnded(end), None)
     }
 

@@ -3,6 +3,7 @@
 use super::out;
 use crate::host::clock;
 use crate::model::quota::Reading;
+use crate::model::receivers;
 use crate::model::session::{BreachReason, DispatchOutcome, Session};
 use crate::model::time::Timestamp;
 use crate::relay::{End, Progress};
@@ -148,7 +149,25 @@ pub fn tell_end(end: &End, session: &Session) {
                 }
                 None => out::say("relay: when a window opens again is not known"),
             }
-            out::say(format!("relay: go on then: git relay resume {id}"));
+            let asked = receivers::order(session)
+                .into_iter()
+                .find(|agent| receivers::exhausted(session, agent, clock::now()).is_some());
+            out::say(match (resets_at, asked) {
+                // Nobody is asked in vain by `resume` while the limit is fresh.
+                (None, Some(agent)) => format!(
+                    "relay: to ask one all the same: git relay handoff --session {id} --to {agent} --force"
+                ),
+                _ => format!("relay: go on then: git relay resume {id}"),
+            });
+        }
+        End::Failed { detail } => {
+            out::say(format!(
+                "relay: no agent could go on. The work is safe. The last one{}",
+                colon(detail.as_deref().or(Some("it is said above")))
+            ));
+            out::say(format!(
+                "relay: once that is mended: git relay resume {id}; or with others: git relay resume {id} --agents A,B"
+            ));
         }
         End::Over(state) => out::say(format!("relay: session {id} is {state}")),
     }

@@ -102,3 +102,49 @@ fn a_branch_without_a_commit_in_the_session_is_saved_and_not_moved() {
     assert_eq!(state(&world)["snapshot"]["inProgress"], json!("checkout of fresh"));
     world.relay(&["verify"]).exits(0);
 }
+
+/// A crash is no limit: nothing is said of windows, and what was wrong is.
+#[test]
+fn an_agent_that_crashes_is_not_called_exhausted() {
+    let world = world(&[("first", "cat >/dev/null; echo 'no such model' >&2; exit 3\n")]);
+    let did = world.relay(&["run", "A task", "--json"]).exits(1);
+    for words in [
+        "first could not take over: it ended with exit status 3 before its model made anything: no such model",
+        "no agent could go on",
+    ] {
+        assert!(did.stderr.contains(words), "'{words}' is not in:\n{}", did.stderr);
+    }
+    assert!(!did.stderr.contains("window") && !did.stderr.contains("no agent is left"));
+    assert_eq!(did.json()["run"]["end"], "failed");
+    // One at its limit makes it a matter of time.
+    let world = self::world(&[("first", LIMIT), ("second", "cat >/dev/null; exit 3\n")]);
+    world.relay(&["run", "A task"]).exits(6).says("no agent is left");
+}
+
+#[test]
+fn an_agent_that_ends_and_says_nothing_is_told_so() {
+    let silent = "cat >/dev/null; echo start; echo 'step one'; echo half >half.txt; exit 0\n";
+    let world = world(&[("first", silent)]);
+    let did = world.relay(&["run", "A task"]).exits(1);
+    did.says("it ended with exit status 0 and no line matched 'done'");
+}
+
+/// What is printed where no reset is known must work.
+#[test]
+fn at_a_limit_without_a_reset_the_hint_starts_somebody() {
+    for named in [true, false] {
+        let world = world(&[("first", LIMIT)]);
+        let did = world.relay(&["run", "A task"]).exits(6);
+        let session = world.session();
+        let hint = format!("handoff --session {session} --to first --force");
+        assert!(did.stderr.contains(&format!("git relay {hint}\n")), "{}", did.stderr);
+        assert!(!did.stderr.contains("git relay resume"), "{}", did.stderr);
+        world.program("first-agent", DONE);
+        let words = match named {
+            true => format!("resume {session} --agents first"),
+            false => hint,
+        };
+        world.relay(&words.split(' ').collect::<Vec<_>>()).exits(0);
+        assert_eq!(starts(&world), ["first", "first"]);
+    }
+}

@@ -59,6 +59,19 @@ pub fn choose(
     };
     let mut found = store::search(&homes, Wanted::default(), is_here).found;
     found.retain(|found| known.must_be_new(found).is_ok());
+    let (over, found): (Vec<_>, Vec<_>) =
+        found.into_iter().partition(|found| known.over(found).is_some());
+    if let (Some(last), true) = (over.first(), found.is_empty())
+        && let Some(session) = known.over(last)
+    {
+        let (agent, id, ours, state) =
+            (last.agent().name, &last.id, &session.session_id, session.state);
+        return Err(Fault::refused(format!(
+            "{agent}'s session {id} was adopted before, as session '{ours}' ({state}), and it wrote nothing since"
+        ))
+        .hint(format!("to adopt it again all the same: git relay adopt {id}"))
+        .into());
+    }
     Ok(plain(rows(hub, found, running)))
 }
 

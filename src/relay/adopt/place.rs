@@ -5,7 +5,7 @@ use crate::error::Fault;
 use crate::git::Repository;
 use crate::model::names::{Oid, SessionId};
 use crate::model::screen;
-use crate::model::session::Session;
+use crate::model::session::{Adoption, Session};
 use crate::relay::{Hub, start};
 use crate::store;
 use anyhow::Result;
@@ -122,13 +122,32 @@ impl Known {
         let (agent, id) = (found.agent().name, found.id.as_str());
         self.0.iter().try_for_each(|session| must_not_be_of(session, agent, id))
     }
+
+    /// The newest session that is over and had taken it.
+    pub fn before(&self, found: &Found) -> Option<&Session> {
+        let (agent, id) = (found.agent().name, found.id.as_str());
+        let taken = self.0.iter().filter(|session| {
+            session.leg > 0
+                && session.state.is_end()
+                && session.adopted.as_ref().is_some_and(|it| is_of(it, agent, id))
+        });
+        taken.max_by_key(|session| session.updated_at)
+    }
+
+    /// [`Self::before`], where its agent wrote nothing since: it is hardly meant again.
+    pub(super) fn over(&self, found: &Found) -> Option<&Session> {
+        self.before(found).filter(|session| found.modified <= session.updated_at)
+    }
+}
+
+fn is_of(adoption: &Adoption, agent: &str, id: &str) -> bool {
+    adoption.agent.as_str() == agent && adoption.agent_session == id
 }
 
 fn must_not_be_of(session: &Session, agent: &str, id: &str) -> Result<()> {
     let ours = &session.session_id;
     let is_over = session.state.is_end();
-    let adopted = session.adopted.as_ref();
-    let is_adopted = adopted.is_some_and(|it| it.agent.as_str() == agent && it.agent_session == id);
+    let is_adopted = session.adopted.as_ref().is_some_and(|it| is_of(it, agent, id));
     if is_adopted && is_over {
         return Ok(());
     }

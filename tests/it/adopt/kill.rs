@@ -76,7 +76,7 @@ fn what_is_there_then_is_taken_and_what_is_gone_is_not() {
 fn before_anything_is_there_it_can_be_aborted() {
     let world = killed_at("worktree add", 1).expect("it was killed");
     world.relay(&["handoff"]).exits(1).says("git relay resume");
-    world.relay(&["finish"]).exits(1).says("not at rest");
+    world.relay(&["finish", &world.session()]).exits(1).says("not at rest");
     world.relay(&["status"]).exits(0);
     world.relay(&["abort"]).exits(0);
     world.relay(&["verify"]).exits(0);

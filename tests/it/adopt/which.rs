@@ -44,6 +44,38 @@ fn without_an_id_it_is_the_one_that_is_plainly_meant() {
     world.relay(&["adopt", "--headless"]).exits(0);
 }
 
+/// What was adopted and is over is not taken again by a slip; said by name it is, and that is told.
+#[test]
+fn what_was_adopted_before_is_adopted_again_only_by_name() {
+    let world = world();
+    let id = left(&world, "codex", "limit", &world.repo);
+    age(&world, &id, 60);
+    let relay = |words: &[&str]| {
+        let json = world.relay(&["detect", "--json"]).exits(0).json();
+        (world.relay(words), json["detected"]["sessions"][0]["relaySession"].clone())
+    };
+    world.relay(&["adopt", "--headless"]).exits(0);
+    let first = world.session();
+    world.relay(&["abort"]).exits(0);
+    let (did, named) = relay(&["adopt", "--headless"]);
+    let did = did.exits(1).says(&format!("was adopted before, as session '{first}' (ABORTED)"));
+    did.says(&format!("git relay adopt {id}"));
+    assert_eq!(named, first.as_str());
+    let said = format!("it was adopted before, as session {first} (ABORTED)");
+    let (did, _) = relay(&["adopt", &id, "--headless", "--no-launch", "--json"]);
+    let second = did.exits(0).says(&said).json()["run"]["sessionId"].clone();
+    assert_ne!(second, first.as_str());
+    let (_, named) = relay(&["list"]);
+    assert_eq!(named, second, "the open one");
+    world.relay(&["abort", second.as_str().unwrap()]).exits(0);
+    let (_, named) = relay(&["list"]);
+    assert_eq!(named, second, "the newest");
+    // Its agent went on since: that is new work.
+    let file = fs::File::options().append(true).open(transcript(&world, &id)).unwrap();
+    file.set_modified(SystemTime::now() + Duration::from_secs(10)).unwrap();
+    world.relay(&["adopt", "--headless"]).exits(0);
+}
+
 #[test]
 fn what_is_saved_without_a_launch_is_resumed_and_can_be_verified() {
     let world = world();

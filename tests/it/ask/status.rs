@@ -48,7 +48,9 @@ fn a_question_is_to_be_answered_and_conflicts_are_to_be_resolved() {
     world.write("a.txt", "mine\n");
     world.git(&["add", "."]);
     world.git(&["commit", "-qm", "Mine"]);
-    world.relay(&["finish"]).exits(1);
+    let did = world.relay(&["finish"]).exits(1).says("its work is not done");
+    did.says(&format!("hint: git relay finish {}", world.session()));
+    world.relay(&["finish", &world.session()]).exits(1);
     let did = world.relay(&["status"]).exits(0).says("conflicts wait to be resolved");
     did.says("conflicts are left there in: a.txt").says("--continue");
     world.relay(&["list"]).exits(0).says("conflicts wait to be resolved");

@@ -85,7 +85,10 @@ fn over(world: &World) {
 #[test]
 fn a_squash_is_one_commit_that_tells_what_the_contracts_say() {
     let world = worked(WORK);
-    finish(&world, &[]).exits(0).says("left out, since no agent committed it: draft.txt");
+    let did = finish(&world, &[]).exits(0);
+    let first = format!("relay: finishing session {}\n", session_of(&world));
+    assert!(did.stderr.starts_with(&first), "{}", did.stderr);
+    did.says("left out, since no agent committed it: draft.txt");
     over(&world);
     noted(&world, "main");
     assert_eq!(

@@ -100,6 +100,24 @@ fn another_sessions_branch_is_not_moved() {
     refused(&world, &["abort"], 1, "several sessions are open");
 }
 
+/// An end that is typed once too often must not end another session.
+#[test]
+fn an_end_said_once_more_ends_no_session_that_was_not_worked() {
+    for verb in ["finish", "abort"] {
+        let world = worked(WORK);
+        let first = session_of(&world);
+        world.relay(&["run", "--no-launch", "Another task"]).exits(0);
+        world.relay(&[verb, &first]).exits(0);
+        let list = world.relay(&["list", "--json"]).exits(0).json();
+        let sessions = list["sessions"].as_array().unwrap();
+        let mut ids = sessions.iter().map(|it| it["sessionId"].as_str().unwrap());
+        let second = ids.find(|id| *id != first).unwrap();
+        refused(&world, &[verb], 1, &format!("session '{second}' is the only one that is open"))
+            .says(&format!("hint: git relay {verb} {second}\n"));
+        world.relay(&[verb, second]).exits(0).says(second);
+    }
+}
+
 #[test]
 fn a_session_that_somebody_drives_is_theirs() {
     let world = World::new();
