@@ -160,7 +160,13 @@ pub struct Handoff {
     /// The agent to hand over to
     #[arg(long, value_name = "AGENT")]
     pub to: Option<String>,
-    #[arg(long, value_name = "SESSION", help = "The session, where it is not plain")]
+    #[arg(
+        value_name = "SESSION",
+        conflicts_with = "session",
+        help = "The session, where it is not plain"
+    )]
+    pub name: Option<String>,
+    #[arg(long, value_name = "SESSION", help = "The same")]
     pub session: Option<String>,
     /// Why, in one line
     #[arg(long, value_name = "TEXT")]

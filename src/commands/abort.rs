@@ -9,7 +9,7 @@ use serde_json::json;
 
 pub(super) fn run(args: &Abort) -> Result<u8> {
     let hub = open_hub()?;
-    let id = ask::session_to_end(&hub, args.session.as_deref(), "abort")?;
+    let id = ask::session_to_end(&hub, args.session.as_deref(), "git relay abort NAME")?;
     let mut report = progress::tell;
     let mut driver = Driver::take(&hub, &id, "abort", Options::default(), &mut report)?;
     let aborted = if args.dry_run { driver.abort_preview()? } else { driver.abort()? };

@@ -15,7 +15,7 @@ const NAMES_SHOWN_MOST: usize = 20;
 
 pub(super) fn run(args: &Finish) -> Result<u8> {
     let hub = open_hub()?;
-    let id = ask::session_to_end(&hub, args.session.as_deref(), "finish")?;
+    let id = ask::session_to_end(&hub, args.session.as_deref(), "git relay finish NAME")?;
     let mut report = progress::tell;
     let options = Options { accept_config: args.accept_config, ..Options::default() };
     let mut driver = Driver::take(&hub, &id, "finish", options, &mut report)?;

@@ -43,7 +43,7 @@ pub(super) fn run(args: &Handoff) -> Result<u8> {
         return Ok(code);
     }
     let hub = open_hub()?;
-    let session = ask::open_session(&hub, args.session.as_deref())?;
+    let session = session(&hub, args)?;
     finish::must_not_be_finishing(&session)?;
     let id = session.session_id.clone();
     if session.is_to_adopt() {
@@ -93,6 +93,19 @@ pub(super) fn run(args: &Handoff) -> Result<u8> {
     driver.make_ground()?;
     append(&inbox, args, to, None)?;
     terminal::drive(driver, |driver, end| tell_json(args, driver.session(), "driven", Some(end)))
+}
+
+/// The session that is meant, which is named with `--session` or without.
+fn session(hub: &Hub, args: &Handoff) -> Result<Session> {
+    if let Some(agent) = args.name.as_deref().and_then(AgentName::new)
+        && hub.seat(&agent).is_ok()
+    {
+        return Err(Fault::usage(format!("'{agent}' is an agent, and a session is named here"))
+            .hint(format!("git relay handoff --to {agent}"))
+            .into());
+    }
+    let named = args.session.as_deref().or(args.name.as_deref());
+    ask::open_session(hub, named, "git relay handoff --session NAME")
 }
 
 /// The agent in `AGENT[@ACCOUNT]`.

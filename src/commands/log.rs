@@ -12,7 +12,7 @@ use serde_json::json;
 
 pub(super) fn run(args: &Log) -> Result<u8> {
     let hub = open_hub()?;
-    let id = ask::session_meant(&hub, args.session.as_deref())?;
+    let id = ask::session_meant(&hub, args.session.as_deref(), "git relay log NAME")?;
     let stored = hub.load(&id)?;
     if args.signatures {
         let command = [

@@ -29,14 +29,18 @@ pub(super) fn run(args: &Record) -> Result<u8> {
         return tell(args, facts.len(), None);
     }
     let hub = open_hub()?;
-    let session = ask::open_session(&hub, args.session.as_deref())?;
+    let session = ask::open_session(
+        &hub,
+        args.session.as_deref(),
+        "git relay record --done TEXT --session NAME",
+    )?;
     let id = session.session_id.clone();
     let by = ask::leg_of(&session);
     let inbox = ask::inbox_path(&hub, &session);
     if !inbox.parent().is_some_and(Path::is_dir) {
         // Begun, and its worktree not made yet; or that is gone.
         return Err(Fault::refused(format!("session '{id}' has no worktree now to keep facts in"))
-            .hint(format!("git relay resume {id} makes it; then say it again"))
+            .hint(format!("git relay resume {id}, which makes it; then say it again"))
             .into());
     }
     append(&inbox, &facts, by.clone())?;

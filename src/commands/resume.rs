@@ -17,7 +17,7 @@ pub(super) fn run(args: &Resume) -> Result<u8> {
         return Ok(code);
     }
     let hub = open_hub()?;
-    let id = ask::session_meant(&hub, args.session.as_deref())?;
+    let id = ask::session_meant(&hub, args.session.as_deref(), "git relay resume NAME")?;
     let agents = config::names(args.agents.clone())?;
     for agent in &agents {
         hub.seat(agent)?;

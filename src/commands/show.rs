@@ -10,7 +10,7 @@ use anyhow::Result;
 
 pub(super) fn run(args: &Show) -> Result<u8> {
     let hub = open_hub()?;
-    let id = ask::session_meant(&hub, args.session.as_deref())?;
+    let id = ask::session_meant(&hub, args.session.as_deref(), "git relay show NAME")?;
     let at = hub.contract_of(&hub.load(&id)?, args.leg)?;
     let verified = audit::contract(&hub.repo, &hub.trust, &at)?;
     if let Some(folder) = &args.export {

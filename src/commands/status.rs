@@ -21,7 +21,7 @@ const FACTS_SHOWN_MOST: usize = 10;
 
 pub(super) fn run(args: &One) -> Result<u8> {
     let hub = open_hub()?;
-    let id = ask::session_meant(&hub, args.session.as_deref())?;
+    let id = ask::session_meant(&hub, args.session.as_deref(), "git relay status NAME")?;
     let session = hub.load(&id)?.session;
     let inbox = ask::unfolded(&ask::inbox_path(&hub, &session), session.inbox_offset)?;
     let (facts, request) = ask::facts(&session, &inbox.lines);

@@ -13,7 +13,7 @@ use serde_json::json;
 pub(super) fn run(args: &Verify) -> Result<u8> {
     let hub = open_hub()?;
     let sessions = match &args.session {
-        Some(name) => vec![ask::session_meant(&hub, Some(name))?],
+        Some(name) => vec![ask::session_meant(&hub, Some(name), "git relay verify NAME")?],
         None => store::list(&hub.repo)?,
     };
     let mut rows = Vec::new();

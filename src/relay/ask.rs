@@ -10,9 +10,13 @@ use crate::model::session::{Outcome, Session, State};
 use crate::model::transcript::shorten;
 use crate::store;
 use anyhow::Result;
+use std::cmp::Reverse;
 use std::path::PathBuf;
 
 pub use inbox::{Unfolded, facts, own_leg, unfolded};
+
+/// Open sessions that are named where one must be.
+const NAMES_MOST: usize = 5;
 
 /// Where the inbox of a session is.
 pub fn inbox_path(hub: &Hub, session: &Session) -> PathBuf {
@@ -69,8 +73,8 @@ pub fn is_inside(session: &Session) -> bool {
 }
 
 /// The session that is meant: named, or that of the agent we run in, or that of the worktree we
-/// are in, or the only one that is not over.
-pub fn session_meant(hub: &Hub, named: Option<&str>) -> Result<SessionId> {
+/// are in, or the only one that is not over. `how` a `NAME` is given.
+pub fn session_meant(hub: &Hub, named: Option<&str>, how: &str) -> Result<SessionId> {
     if let Some(text) = named {
         let id = SessionId::new(text).ok_or_else(|| {
             Fault::usage(format!("'{text}' is not a session's name")).hint("git relay list")
@@ -110,26 +114,35 @@ pub fn session_meant(hub: &Hub, named: Option<&str>) -> Result<SessionId> {
     for id in &all {
         // One that cannot be read keeps nobody from the others; `list` and `verify` name it.
         match hub.load(id) {
-            Ok(stored) if !stored.session.state.is_end() => open.push(id.clone()),
+            Ok(stored) if !stored.session.state.is_end() => open.push(stored.session),
             Ok(_) => {}
             Err(error) => unreadable = unreadable.or(Some(error)),
         }
     }
     match (open.len(), unreadable) {
-        (1, _) => Ok(open.remove(0)),
+        (1, _) => Ok(open.remove(0).session_id),
         (0, Some(error)) => Err(error),
         (0, None) => Err(none_is_open(hub, all.is_empty())?),
-        _ => Err(Fault::refused("several sessions are open, so it must be named")
-            .hint("git relay list")
-            .into()),
+        _ => Err(several_are_open(open, how).into()),
     }
+}
+
+fn several_are_open(mut open: Vec<Session>, how: &str) -> Fault {
+    open.sort_by_key(|session| Reverse(session.updated_at));
+    let words = |session: &Session| format!("{} ({})", session.session_id, session.state);
+    let mut names: Vec<String> = open.iter().take(NAMES_MOST).map(words).collect();
+    if open.len() > NAMES_MOST {
+        names.push(format!("and {} more", open.len() - NAMES_MOST));
+    }
+    Fault::refused(format!("several sessions are open, so it must be named: {}", names.join(", ")))
+        .hint(how.replace("NAME", open[0].session_id.as_str()))
 }
 
 /// [`session_meant`] for a verb that ends a session. The only one that is open may be another than
 /// the one that was ended a moment ago, so one that is neither named nor where we are must be done,
 /// or be the only one there ever was where it is given up.
-pub fn session_to_end(hub: &Hub, named: Option<&str>, verb: &str) -> Result<SessionId> {
-    let id = session_meant(hub, named)?;
+pub fn session_to_end(hub: &Hub, named: Option<&str>, how: &str) -> Result<SessionId> {
+    let id = session_meant(hub, named, how)?;
     let own = env::text("GIT_RELAY_SESSION");
     if named.is_some() || hub.here.as_ref() == Some(&id) || own.as_deref() == Some(id.as_str()) {
         return Ok(id);
@@ -141,7 +154,11 @@ pub fn session_to_end(hub: &Hub, named: Option<&str>, verb: &str) -> Result<Sess
     let is_alone = || Ok::<_, anyhow::Error>(store::list(&hub.repo)?.len() == 1);
     // Whoever drives it is told of first.
     let is_driven = lock::is_held(&hub.lock_path(&id));
-    if is_done || is_driven || session.finishing.is_some() || (verb == "abort" && is_alone()?) {
+    if is_done
+        || is_driven
+        || session.finishing.is_some()
+        || (how.contains(" abort ") && is_alone()?)
+    {
         return Ok(id);
     }
     let open = end.map(|end| end.open_items.join("; ")).filter(|items| !items.is_empty());
@@ -150,7 +167,7 @@ pub fn session_to_end(hub: &Hub, named: Option<&str>, verb: &str) -> Result<Sess
     Err(Fault::refused(format!(
         "session '{id}' is the only one that is open, and its work is not done ({state}{open}): it must be named"
     ))
-    .hint(format!("git relay {verb} {id}"))
+    .hint(how.replace("NAME", id.as_str()))
     .into())
 }
 
@@ -166,8 +183,8 @@ fn none_is_open(hub: &Hub, none_at_all: bool) -> Result<anyhow::Error> {
 }
 
 /// The session that is meant; refused when it is over.
-pub fn open_session(hub: &Hub, named: Option<&str>) -> Result<Session> {
-    let id = session_meant(hub, named)?;
+pub fn open_session(hub: &Hub, named: Option<&str>, how: &str) -> Result<Session> {
+    let id = session_meant(hub, named, how)?;
     let session = hub.load(&id)?.session;
     if session.state.is_end() {
         return Err(Fault::refused(format!("session '{id}' is {}", session.state))

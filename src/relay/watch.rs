@@ -62,9 +62,14 @@ impl Watch {
         self.process.is_some_and(process::is_alive)
     }
 
-    /// It was ended by a signal, or could not be started, as far as is known.
+    /// It was ended by a signal, or could not be started, as far as is known. What the keys of its
+    /// terminal send comes from the person there.
     fn was_cut_off(&self) -> bool {
-        self.status.is_some_and(|it| it.signal().is_some() || it.code() == Some(NOT_STARTED))
+        let by_keys = [Signal::INT, Signal::QUIT].map(Signal::as_raw);
+        self.status.is_some_and(|status| {
+            status.signal().is_some_and(|signal| !by_keys.contains(&signal))
+                || status.code() == Some(NOT_STARTED)
+        })
     }
 
     /// How its process ended, in words: nobody but its parent is told.

@@ -136,6 +136,28 @@ fn an_agent_that_is_killed_leaves_no_mess() {
     left_as_it_was(&world, &terminal);
 }
 
+/// A person's Ctrl-C is no fault of the agent's, before the receipt as after it.
+#[test]
+fn a_ctrl_c_before_it_took_over_starts_nobody_unasked() {
+    let world = world("", LISTENS);
+    world.program(
+        "first-agent",
+        "echo start >>\"$GIT_RELAY_SIGNS\"; echo thinking; exec sleep 60\n",
+    );
+    let terminal = Terminal::open(&world);
+    runs(&terminal, "trap : INT; git relay start 'A task'");
+    terminal.until("thinking");
+    terminal.press(&["C-c"]);
+    terminal.until("first was left.");
+    terminal.enters("h");
+    terminal.until("ready");
+    terminal.enters("quit");
+    terminal.until("second was left");
+    terminal.enters("l");
+    terminal.until("code 0");
+    left_as_it_was(&world, &terminal);
+}
+
 #[test]
 fn an_agent_killed_before_it_took_over_is_passed_over() {
     let world = world("", LISTENS);

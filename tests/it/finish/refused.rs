@@ -96,8 +96,17 @@ fn another_sessions_branch_is_not_moved() {
     let ids: Vec<&str> = sessions.iter().map(|it| it["sessionId"].as_str().unwrap()).collect();
     let second = ids.into_iter().find(|id| *id != first).unwrap();
     refused(&world, &["finish", second, "--into", &into], 1, "is the branch of another session");
-    refused(&world, &["finish"], 1, "several sessions are open");
-    refused(&world, &["abort"], 1, "several sessions are open");
+    for verb in ["finish", "abort", "status", "log", "resume", "handoff --session"] {
+        let words = verb.split(' ').next().unwrap();
+        let did = refused(&world, &[words], 1, "several sessions are open");
+        for id in [second, &first] {
+            assert!(did.stderr.contains(&format!("{id} (RUNNING)")), "{}", did.stderr);
+        }
+        did.says(&format!("hint: git relay {verb} {second}\n"));
+    }
+    // Named without the flag it is meant, too; an agent is none.
+    refused(&world, &["handoff", second], 1, "there is no other agent").says(second);
+    refused(&world, &["handoff", "one"], 2, "is an agent").says("git relay handoff --to one");
 }
 
 /// An end that is typed once too often must not end another session.
