@@ -36,7 +36,7 @@ pub(super) fn run(args: &Record) -> Result<u8> {
     if !inbox.parent().is_some_and(Path::is_dir) {
         // Begun, and its worktree not made yet; or that is gone.
         return Err(Fault::refused(format!("session '{id}' has no worktree now to keep facts in"))
-            .hint(format!("git relay resume {id} makes it; then say it again"))
+            .hint(format!("git relay resume {id}, which makes it; then say it again"))
             .into());
     }
     append(&inbox, &facts, by.clone())?;
