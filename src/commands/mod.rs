@@ -38,10 +38,11 @@ use crate::ui::out;
 use anyhow::Result;
 use clap::Parser;
 use std::process::ExitCode;
+use std::ffi::OsString;
 
 /// Parses the command line, runs the verb, prints an error if there is one.
 pub fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let cli = match Cli::try_parse_from(as_meant(std::env::args_os().collect())) {
         Ok(cli) => cli,
         Err(error) => {
             let code = u8::try_from(error.exit_code()).unwrap_or(2);
@@ -60,6 +61,19 @@ pub fn main() -> ExitCode {
 }
 
 fn run(command: Command) -> Result<u8> {
+/// `version` and `help VERB` as git itself takes them.
+fn as_meant(mut words: Vec<OsString>) -> Vec<OsString> {
+    match words.get(1).and_then(|word| word.to_str()) {
+        Some("version") => words[1] = "--version".into(),
+        Some("help") => {
+            words.remove(1);
+            words.push("--help".into());
+        }
+        _ => {}
+    }
+    words
+}
+
     match command {
         Command::Setup(args) => setup::run(&args),
         Command::Init(args) => init::run(&args),
