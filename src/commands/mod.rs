@@ -32,13 +32,14 @@ use crate::git::{self, Repository};
 use crate::host::config::{self, Durability};
 use crate::host::env;
 use crate::model::names::SessionId;
+use crate::relay::start::TO_BE_KNOWN;
 use crate::relay::{End, Hub};
 use crate::store::keys;
 use crate::ui::out;
 use anyhow::Result;
 use clap::Parser;
-use std::process::ExitCode;
 use std::ffi::OsString;
+use std::process::ExitCode;
 
 /// Parses the command line, runs the verb, prints an error if there is one.
 pub fn main() -> ExitCode {
@@ -60,7 +61,6 @@ pub fn main() -> ExitCode {
     }
 }
 
-fn run(command: Command) -> Result<u8> {
 /// `version` and `help VERB` as git itself takes them.
 fn as_meant(mut words: Vec<OsString>) -> Vec<OsString> {
     match words.get(1).and_then(|word| word.to_str()) {
@@ -74,6 +74,7 @@ fn as_meant(mut words: Vec<OsString>) -> Vec<OsString> {
     words
 }
 
+fn run(command: Command) -> Result<u8> {
     match command {
         Command::Setup(args) => setup::run(&args),
         Command::Init(args) => init::run(&args),
@@ -133,6 +134,17 @@ fn open_hub() -> Result<Hub> {
     });
     let trust = keys::load_trust(&repo)?;
     Ok(Hub { repo, here, settings, trust })
+}
+
+/// Nothing can begin in a repository without commits. Where git knows nobody, the command that makes
+/// one would fail: that is said too.
+fn no_commit_yet(repo: &Repository) -> Result<anyhow::Error> {
+    let commit = "git commit --allow-empty -m 'Initial commit'";
+    let hint = match repo.identity_fault()? {
+        Some(_) => format!("{TO_BE_KNOWN} && {commit}"),
+        None => commit.to_owned(),
+    };
+    Ok(Fault::refused("this repository has no commit yet").hint(hint).into())
 }
 
 /// The exit code of a drive's end.

@@ -54,6 +54,9 @@ impl Driver<'_> {
             return Ok(Some(End::Exhausted { resets_at }));
         };
         if self.must_be_announced() {
+        if let Some(what) = start::nobody_commits(&self.hub.repo)? {
+            self.notice_once(format!("{what} (to mend it: {})", start::TO_BE_KNOWN));
+        }
             return Ok(Some(End::Next { agent }));
         }
         self.tried.push(agent.clone());

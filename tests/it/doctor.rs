@@ -238,3 +238,30 @@ fn what_is_missing_is_named_with_the_command_that_helps() {
     let subject = format!("session {}", world.session());
     assert!(problem(&world, &subject).1.contains("git relay abort"));
 }
+
+/// An agent need not look whether its commits came to be.
+#[test]
+fn where_git_knows_nobody_it_is_said_before_an_agent_works() {
+    let world = sound();
+    for name in ["user.name", "user.email"] {
+        world.git(&["config", "--unset", name]);
+    }
+    world.git(&["config", "--global", "user.useConfigOnly", "true"]);
+    let (what, next) = problem(&world, "identity");
+    assert!(what.contains("no commit of yours or of an agent can be made here"), "{what}");
+    world.relay(&["init"]).exits(0).says("no commit of yours").says(&format!("hint: {next}"));
+    let did = world.relay(&["run", "Do more"]).exits(0).says("no commit of yours");
+    let said = did.stderr.find("no commit of yours").unwrap();
+    assert!(said < did.stderr.find("starting only").unwrap(), "{}", did.stderr);
+    world.run("sh", &["-c", &next]).exits(0);
+    world.relay(&["doctor"]).exits(0);
+    // Where there is no commit yet, the command that makes one needs to know it as well.
+    fs::remove_dir_all(world.repo.join(".git")).unwrap();
+    world.git(&["init", "-q"]);
+    fs::remove_file(world.home.join(".gitconfig")).unwrap();
+    world.git(&["config", "--global", "user.useConfigOnly", "true"]);
+    let did = world.relay(&["init"]).exits(1).says("no commit yet");
+    let hint = did.stderr.lines().find_map(|line| line.strip_prefix("hint: ")).unwrap();
+    world.run("sh", &["-c", hint]).exits(0);
+    world.relay(&["init"]).exits(0);
+}
