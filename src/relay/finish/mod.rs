@@ -70,7 +70,7 @@ impl Driver<'_> {
             return self.finish_after_the_step(order);
         }
         if let Some(came) = self.take_up()? {
-            return self.conclude(came);
+            return self.conclude_later(came);
         }
         self.look_at_rest()?;
         self.fold_inbox()?;
@@ -130,6 +130,13 @@ impl Driver<'_> {
     }
 
     /// The result is where it belongs: says so in a note and in the state, and tidies up.
+    /// [`Driver::conclude`], where the session's worktree may have been worked in since the result
+    /// was made of it.
+    fn conclude_later(&mut self, came: Came) -> Result<Finished> {
+        self.hold_what_came_since()?;
+        self.conclude(came)
+    }
+
     fn conclude(&mut self, came: Came) -> Result<Finished> {
         let hub = self.hub;
         let Came { kind, branch, commit, left_out } = came;
