@@ -108,6 +108,7 @@ fn examine(repo: Repository, fix: bool) -> Result<Vec<Finding>> {
     found.extend(repository::keys(&hub, fix));
     found.extend(repository::refs(&hub, fix)?);
     found.extend(repository::sessions(&hub)?);
+    found.extend(repository::stored(&hub, fix)?);
     found.extend(repository::locks(&hub, fix)?);
     found.extend(hooks::agents(&hub, fix)?);
     found.extend(hooks::peoples(&hub, fix)?);

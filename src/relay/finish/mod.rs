@@ -75,6 +75,7 @@ impl Driver<'_> {
         self.look_at_rest()?;
         self.fold_inbox()?;
         self.clear_debris()?;
+        self.tell_broken_notes()?;
         if order.kind == FinishKind::Keep {
             return self.finish_in_place();
         }
@@ -129,7 +130,6 @@ impl Driver<'_> {
         })
     }
 
-    /// The result is where it belongs: says so in a note and in the state, and tidies up.
     /// [`Driver::conclude`], where the session's worktree may have been worked in since the result
     /// was made of it.
     fn conclude_later(&mut self, came: Came) -> Result<Finished> {
@@ -137,6 +137,7 @@ impl Driver<'_> {
         self.conclude(came)
     }
 
+    /// The result is where it belongs: says so in a note and in the state, and tidies up.
     fn conclude(&mut self, came: Came) -> Result<Finished> {
         let hub = self.hub;
         let Came { kind, branch, commit, left_out } = came;
