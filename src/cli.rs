@@ -76,7 +76,7 @@ pub struct Init {
     /// Take the block out of the repository's hook file again
     #[arg(long, conflicts_with = "agents")]
     pub remove_hooks: bool,
-    #[arg(long, hide_short_help = true, help = "Print JSON")]
+    #[arg(long, help = "Print JSON")]
     pub json: bool,
 }
 

@@ -26,7 +26,7 @@ pub struct Detect {
     /// How many to show at most
     #[arg(long, value_name = "N", default_value_t = 20, conflicts_with = "id")]
     pub limit: usize,
-    #[arg(long, hide_short_help = true, help = "Print JSON")]
+    #[arg(long, help = "Print JSON")]
     pub json: bool,
 }
 

@@ -1,6 +1,6 @@
 //! `git relay init`
 
-use super::open_repository;
+use super::{no_commit_yet, open_repository};
 use crate::agents::Seat;
 use crate::cli::Init;
 use crate::error::Fault;
@@ -8,6 +8,7 @@ use crate::git::Repository;
 use crate::git::hook_file::Way;
 use crate::host::{clock, config, files, lock};
 use crate::model::names::{AgentName, SessionId};
+use crate::relay::start::{TO_BE_KNOWN, nobody_commits};
 use crate::relay::{hooks, not_in_a_leg};
 use crate::store::keys;
 use crate::ui::out;
@@ -26,9 +27,7 @@ pub(super) fn run(args: &Init) -> Result<u8> {
     }
     repo.can_relay()?;
     if repo.head_commit()?.is_none() {
-        return Err(Fault::refused("this repository has no commit yet")
-            .hint("git commit --allow-empty -m 'Initial commit'")
-            .into());
+        return Err(no_commit_yet(&repo)?);
     }
     let settings = config::load(repo.common_dir(), repo.main_work_tree())?;
     let wanted = config::names(args.agents.clone())?;
@@ -44,6 +43,10 @@ pub(super) fn run(args: &Init) -> Result<u8> {
     let _one_at_a_time = lock::take(&lock, Duration::from_secs(30))?;
     let (mut made, way) = make(&repo)?;
     tell_strangers(&repo)?;
+    if let Some(what) = nobody_commits(&repo)? {
+        out::say(what);
+        out::say(format!("hint: {TO_BE_KNOWN}"));
+    }
     let installed: Vec<AgentName> = Seat::all(&settings)
         .into_iter()
         .filter(|seat| seat.program().is_some())

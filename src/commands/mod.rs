@@ -32,16 +32,18 @@ use crate::git::{self, Repository};
 use crate::host::config::{self, Durability};
 use crate::host::env;
 use crate::model::names::SessionId;
+use crate::relay::start::TO_BE_KNOWN;
 use crate::relay::{End, Hub};
 use crate::store::keys;
 use crate::ui::out;
 use anyhow::Result;
 use clap::Parser;
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 /// Parses the command line, runs the verb, prints an error if there is one.
 pub fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let cli = match Cli::try_parse_from(as_meant(std::env::args_os().collect())) {
         Ok(cli) => cli,
         Err(error) => {
             let code = u8::try_from(error.exit_code()).unwrap_or(2);
@@ -57,6 +59,19 @@ pub fn main() -> ExitCode {
             ExitCode::from(kind_of(&error).exit_code())
         }
     }
+}
+
+/// `version` and `help VERB` as git itself takes them.
+fn as_meant(mut words: Vec<OsString>) -> Vec<OsString> {
+    match words.get(1).and_then(|word| word.to_str()) {
+        Some("version") => words[1] = "--version".into(),
+        Some("help") => {
+            words.remove(1);
+            words.push("--help".into());
+        }
+        _ => {}
+    }
+    words
 }
 
 fn run(command: Command) -> Result<u8> {
@@ -119,6 +134,17 @@ fn open_hub() -> Result<Hub> {
     });
     let trust = keys::load_trust(&repo)?;
     Ok(Hub { repo, here, settings, trust })
+}
+
+/// Nothing can begin in a repository without commits. Where git knows nobody, the command that makes
+/// one would fail: that is said too.
+fn no_commit_yet(repo: &Repository) -> Result<anyhow::Error> {
+    let commit = "git commit --allow-empty -m 'Initial commit'";
+    let hint = match repo.identity_fault()? {
+        Some(_) => format!("{TO_BE_KNOWN} && {commit}"),
+        None => commit.to_owned(),
+    };
+    Ok(Fault::refused("this repository has no commit yet").hint(hint).into())
 }
 
 /// The exit code of a drive's end.

@@ -1,6 +1,6 @@
 //! `git relay run`
 
-use super::{code_of, open_hub};
+use super::{code_of, no_commit_yet, open_hub};
 use crate::cli::{Level, Run};
 use crate::error::Fault;
 use crate::host::config;
@@ -88,9 +88,7 @@ fn task(hub: &Hub, args: &Run) -> Result<Task> {
         hub.seat(agent)?;
     }
     if hub.repo.head_commit()?.is_none() {
-        return Err(Fault::refused("this repository has no commit yet")
-            .hint("git commit --allow-empty -m 'Initial commit'")
-            .into());
+        return Err(no_commit_yet(&hub.repo)?);
     }
     let base = hub.repo.resolve(&args.base)?.ok_or_else(|| {
         Fault::usage(format!("'{}' is no commit here", args.base)).hint("git log --oneline")

@@ -1,7 +1,7 @@
 //! `git relay start`
 
 use super::run::none_is_left;
-use super::{open_hub, terminal};
+use super::{no_commit_yet, open_hub, terminal};
 use crate::agents::Seat;
 use crate::cli::Start;
 use crate::error::Fault;
@@ -27,9 +27,7 @@ pub(super) fn run(args: &Start) -> Result<u8> {
     }
     let hub = open_hub()?;
     if hub.repo.head_commit()?.is_none() {
-        return Err(Fault::refused("this repository has no commit yet")
-            .hint("git commit --allow-empty -m 'Initial commit'")
-            .into());
+        return Err(no_commit_yet(&hub.repo)?);
     }
     let agents = agents(&hub, &args.agents, args.agent.as_ref())?;
     someone_is_here(&hub, &agents)?;

@@ -3,6 +3,7 @@
 use super::open_hub;
 use crate::agents::Pause;
 use crate::cli::One;
+use crate::git::{branch_ref, kept_ref};
 use crate::host::{clock, files, lock, process};
 use crate::model::fsm::{self, Effect};
 use crate::model::names::AgentName;
@@ -131,9 +132,25 @@ fn rows(hub: &Hub, session: &Session, driven: bool, alive: bool) -> Vec<Vec<Stri
     }
     let order: Vec<&str> = session.agents.iter().map(|agent| agent.as_str()).collect();
     row("agents", order.join(", "));
-    row("branch", session.workplace.branch.clone());
-    row("worktree", hub.worktree(session).display().to_string());
+    rows_of_place(hub, session, &mut row);
     rows
+}
+
+/// Where the work is; of a session that is over, only what is still there.
+fn rows_of_place(hub: &Hub, session: &Session, row: &mut impl FnMut(&str, String)) {
+    let (branch, worktree) = (&session.workplace.branch, hub.worktree(session));
+    let is_there = |name: &str| matches!(hub.repo.read_ref(name), Ok(Some(_)));
+    let is_over = session.state.is_end();
+    if !is_over || is_there(&branch_ref(branch)) {
+        row("branch", branch.clone());
+    }
+    if !is_over || worktree.exists() {
+        row("worktree", worktree.display().to_string());
+    }
+    let kept = kept_ref(&session.session_id);
+    if is_over && is_there(&kept) {
+        row("kept as", kept);
+    }
 }
 
 /// A finish that is under way.

@@ -33,7 +33,7 @@ pub(super) fn run(args: &Verify) -> Result<u8> {
             .map(|(id, finding)| {
                 json!({
                     "sessionId": id, "subject": finding.subject,
-                    "holds": finding.fault.is_none(), "fault": finding.fault,
+                    "holds": finding.fault.is_none(), "fault": finding.fault, "next": finding.next,
                 })
             })
             .collect();
@@ -43,6 +43,9 @@ pub(super) fn run(args: &Verify) -> Result<u8> {
             match &finding.fault {
                 None => out::line(format!("ok      {id}  {}", finding.subject))?,
                 Some(fault) => out::line(format!("BROKEN  {id}  {}: {fault}", finding.subject))?,
+            }
+            if let Some(next) = &finding.next {
+                out::line(format!("        next: {next}"))?;
             }
         }
         match (rows.len(), broken) {
@@ -56,7 +59,5 @@ pub(super) fn run(args: &Verify) -> Result<u8> {
 
 fn check(hub: &Hub, id: &SessionId) -> Vec<Finding> {
     let found = hub.load(id).and_then(|stored| audit::session(&hub.repo, &hub.trust, &stored));
-    found.unwrap_or_else(|error| {
-        vec![Finding { subject: "session".into(), commit: None, fault: Some(format!("{error:#}")) }]
-    })
+    found.unwrap_or_else(|error| vec![Finding::new("session", Some(format!("{error:#}")))])
 }

@@ -127,6 +127,20 @@ impl Repository {
         Ok(said.trim().trim_start_matches("git version ").to_owned())
     }
 
+    /// Why git would refuse to commit for the person, since it does not know who they are; `None`
+    /// where it knows, or guesses and is content with that.
+    pub fn identity_fault(&self) -> Result<Option<String>> {
+        for asked in ["GIT_AUTHOR_IDENT", "GIT_COMMITTER_IDENT"] {
+            let output = self.git_as_person(["var", asked]).output()?;
+            if output.code != Some(0) {
+                let said = output.stderr.lines().rev().find(|line| !line.trim().is_empty());
+                let said = said.unwrap_or("no message");
+                return Ok(Some(said.strip_prefix("fatal: ").unwrap_or(said).to_owned()));
+            }
+        }
+        Ok(None)
+    }
+
     /// The fetch refspecs of remotes that would overwrite notes or sessions of this clone: remote
     /// and refspec.
     pub fn overwriting_fetches(&self) -> Result<Vec<(String, String)>> {

@@ -8,10 +8,8 @@ use crate::host::{clock, env, files, random, tail::Tail};
 use crate::model::envelope;
 use crate::model::fsm::Event;
 use crate::model::names::{AgentName, Nonce};
-use crate::model::note;
 use crate::model::receivers;
 use crate::model::session::{Dispatch, DispatchOutcome, State};
-use crate::model::sign;
 use crate::model::{redact, screen};
 use crate::store::audit::{self, Note, Verified};
 use crate::store::{keys, short};
@@ -54,6 +52,9 @@ impl Driver<'_> {
         };
         if self.must_be_announced() {
             return Ok(Some(End::Next { agent }));
+        }
+        if let Some(what) = start::nobody_commits(&self.hub.repo)? {
+            self.notice_once(format!("{what} (to mend it: {})", start::TO_BE_KNOWN));
         }
         self.tried.push(agent.clone());
         let seat = self.hub.seat(&agent)?;
@@ -114,12 +115,7 @@ impl Driver<'_> {
         let on = &verified.contract.snapshot_commit;
         match audit::note(&self.hub.repo, &self.hub.trust, on, Some(&verified))? {
             Note::Holds => Ok(()),
-            Note::Gone => {
-                let raw = sign::dearmor(&verified.sealed.signature)?;
-                let ours = note::write(&verified.sealed.bytes, &verified.contract, &raw);
-                let ours = note::merge(None, &ours);
-                self.hub.repo.write_note(on, ours.as_bytes(), clock::now().0)
-            }
+            Note::Gone => self.hub.write_note_of(&verified),
             Note::Broken(why) => {
                 Err(Fault::integrity(format!("the note on {}: {why}", short(on)))
                     .hint(format!(

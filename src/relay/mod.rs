@@ -35,7 +35,7 @@ use crate::error::{Fault, Kind, kind_of};
 use crate::git::Repository;
 use crate::host::config::Settings;
 use crate::host::terminal::Terminal;
-use crate::host::{clock, lock};
+use crate::host::{clock, lock, process};
 use crate::model::fsm::{self, Effect, Event};
 use crate::model::names::{AgentName, SessionId};
 use crate::model::session::{
@@ -230,8 +230,16 @@ impl<'a> Driver<'a> {
         let held = held.ok_or_else(|| {
             let holder = lock::holder(&hub.lock_path(session));
             let by = holder.map_or("another command".to_owned(), |pid| format!("process {pid}"));
-            Fault::raced(format!("session '{session}' is being driven by {by}"))
-                .hint("press Ctrl-C where it runs, or: git relay handoff")
+            // Only an agent at work can be taken the work from.
+            let is_at_work = hub.load(session).is_ok_and(|stored| {
+                let agent = stored.session.dispatch.and_then(|dispatch| dispatch.process);
+                stored.session.finishing.is_none() && agent.is_some_and(process::is_alive)
+            });
+            let hint = match is_at_work {
+                true => "press Ctrl-C where it runs, or: git relay handoff",
+                false => "wait for it to end, or press Ctrl-C where it runs",
+            };
+            Fault::raced(format!("session '{session}' is being driven by {by}")).hint(hint)
         })?;
         hub.repo.settle_refs()?;
         // After the lock: what is loaded now cannot be moved by anybody else.

@@ -11,12 +11,13 @@ use crate::model::contract::{Contract, Repository as Bound};
 use crate::model::digest::{self, Facts};
 use crate::model::fsm::Event;
 use crate::model::names::{ContractId, Oid};
+use crate::model::note;
 use crate::model::receivers;
 use crate::model::session::{ContractRef, Declared, DeclaredKind, Dispatch, NotCaptured, Session};
-use crate::model::sign::{CONTRACT_NAMESPACE, SigningKey};
+use crate::model::sign::{self, CONTRACT_NAMESPACE, SigningKey};
 use crate::model::time::Timestamp;
 use crate::model::transcript::{PlanStatus, Transcript};
-use crate::store::audit::{self, sha256};
+use crate::store::audit::{self, Verified, sha256};
 use crate::store::{Sealed, Stored, sealed_at, short};
 use anyhow::{Context, Result};
 use std::collections::BTreeSet;
@@ -257,6 +258,23 @@ impl Hub {
                 .hint(format!("git relay log {id}"))
                 .into()
         })
+    }
+
+    /// Writes the note of a contract that holds, where there is none, out of the stored bytes.
+    pub(super) fn write_note_of(&self, verified: &Verified) -> Result<()> {
+        let raw = sign::dearmor(&verified.sealed.signature)?;
+        let ours = note::write(&verified.sealed.bytes, &verified.contract, &raw);
+        let on = &verified.contract.snapshot_commit;
+        self.repo.update_note(on, clock::now().0, |there| match there {
+            Some(there) => there.to_vec(),
+            None => note::merge(None, &ours).into_bytes(),
+        })
+    }
+
+    /// Writes the note of the contract that closed `leg` again. It is not signed anew.
+    pub fn write_lost_note(&self, stored: &Stored, leg: u32) -> Result<()> {
+        let at = self.contract_of(stored, Some(leg))?;
+        self.write_note_of(&audit::contract(&self.repo, &self.trust, &at)?)
     }
 
     /// The stored bytes of a contract.

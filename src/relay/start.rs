@@ -183,3 +183,14 @@ pub fn obstacles(
     let ground = Ground { main_work_tree: main, level, unsandboxed_shell };
     Ok((seat.agent.obstacles)(&seat, &ground))
 }
+
+/// How git gets to know who commits.
+pub const TO_BE_KNOWN: &str =
+    "git config --global user.name 'Your Name' && git config --global user.email you@example.com";
+
+/// What is to be said where git does not know who the person is: an agent need not look whether its
+/// commits came to be.
+pub fn nobody_commits(repo: &Repository) -> Result<Option<String>> {
+    let said = repo.identity_fault()?;
+    Ok(said.map(|said| format!("no commit of yours or of an agent can be made here: {said}")))
+}

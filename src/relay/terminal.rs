@@ -23,7 +23,9 @@ impl Driver<'_> {
             let id = &self.session().session_id;
             let fault =
                 Fault::refused(format!("session '{id}' works at a terminal, and this is none"))
-                    .hint(format!("in a terminal of yours: git relay resume {id}"));
+                    .hint(format!(
+                        "in a terminal of yours: git relay resume {id}; what is to go on without one begins with git relay run, or git relay adopt --headless"
+                    ));
             self.terminal = Some(Terminal::open()?.ok_or(fault)?);
         }
         Ok(())

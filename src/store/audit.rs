@@ -1,6 +1,10 @@
 //! Checks of what is stored: a contract against repository, chain and trust; a whole chain; the
 //! note. Each failure says which one it is; nothing is repaired here.
 
+mod notes;
+
+pub use notes::{Note, note, other_notes};
+
 use super::{Sealed, Stored, load_at, sealed_at, short};
 use crate::error::Fault;
 use crate::git::refs::SNAPSHOTS;
@@ -10,14 +14,11 @@ use crate::model::canon;
 use crate::model::contract::{CONTRACT_FORMAT, CORE_BYTES_MOST, Contract};
 use crate::model::fsm;
 use crate::model::names::{Digest, Oid};
-use crate::model::note;
-use crate::model::screen::first_chars;
 use crate::model::session::{Adoption, Session, State};
 use crate::model::sign::{self, CONTRACT_NAMESPACE};
 use crate::model::trust::Trust;
 use anyhow::Result;
 use sha2::{Digest as _, Sha256};
-use std::collections::BTreeSet;
 
 /// The SHA-256 of bytes.
 pub fn sha256(bytes: &[u8]) -> Digest {
@@ -290,6 +291,16 @@ pub struct Finding {
     pub commit: Option<Oid>,
     /// `None` when it holds.
     pub fault: Option<String>,
+    /// What helps, where something does.
+    pub next: Option<String>,
+    /// The leg whose contract holds while its note is gone: that can be written again.
+    pub lost_note_of: Option<u32>,
+}
+
+impl Finding {
+    pub fn new(subject: impl Into<String>, fault: Option<String>) -> Self {
+        Self { subject: subject.into(), commit: None, fault, next: None, lost_note_of: None }
+    }
 }
 
 /// Walks a session's chain from its tip and checks every state commit, every contract in it and
@@ -305,7 +316,7 @@ pub fn session(repo: &Repository, trust: &Trust, stored: &Stored) -> Result<Vec<
         let session = match load_at(repo, trust, id, &at) {
             Ok(session) => session,
             Err(error) => {
-                findings.push(Finding { subject, commit: None, fault: Some(format!("{error:#}")) });
+                findings.push(Finding::new(subject, Some(format!("{error:#}"))));
                 break;
             }
         };
@@ -319,7 +330,7 @@ pub fn session(repo: &Repository, trust: &Trust, stored: &Stored) -> Result<Vec<
         }
         fault = fault.or_else(|| parents.is_empty().then(|| root_fault(&session)).flatten());
         let fault = fault.take();
-        findings.push(Finding { subject, commit: None, fault });
+        findings.push(Finding::new(subject, fault));
         if first_with_its_contract(repo, trust, &session, &at)? {
             let here = Stored { session: session.clone(), tip: at.clone() };
             findings.extend(contract_and_note(repo, trust, &here));
@@ -341,7 +352,7 @@ fn wip(repo: &Repository, session: &Session) -> Result<Option<Finding>> {
         Ok(false) => Some("it does not descend from the session's base commit".to_owned()),
         Err(error) => Some(format!("{error:#}")),
     };
-    Ok(Some(Finding { subject: format!("work in progress {}", short(&at)), commit: None, fault }))
+    Ok(Some(Finding::new(format!("work in progress {}", short(&at)), fault)))
 }
 
 /// Whether `commit` is the one that brought in its contract.
@@ -367,134 +378,33 @@ fn contract_and_note(repo: &Repository, trust: &Trust, stored: &Stored) -> Vec<F
     let verified = match contract(repo, trust, stored) {
         Ok(verified) => verified,
         Err(error) => {
-            return vec![Finding { subject, commit: None, fault: Some(format!("{error:#}")) }];
+            return vec![Finding::new(subject, Some(format!("{error:#}")))];
         }
     };
     let on = verified.contract.snapshot_commit.clone();
-    let fault = match note(repo, trust, &on, Some(&verified)) {
-        Ok(Note::Holds) => None,
+    let mut found = Finding::new(format!("note on {}", short(&on)), None);
+    match note(repo, trust, &on, Some(&verified)) {
+        Ok(Note::Holds) => {}
         // Before the driver's next step the note may be missing: it is a projection.
-        Ok(Note::Gone) if stored.session.state == State::EnvelopeBuilt && is_tip(repo, stored) => {
-            None
+        Ok(Note::Gone) if stored.session.state == State::EnvelopeBuilt && is_tip(repo, stored) => {}
+        Ok(Note::Gone) => {
+            found.fault = Some("incomplete: the note is gone".into());
+            found.next = Some("git relay doctor --fix".into());
+            found.lost_note_of = Some(verified.contract.leg);
         }
-        Ok(Note::Gone) => Some("incomplete: the note is gone".into()),
-        Ok(Note::Broken(why)) => Some(why),
-        Err(error) => Some(format!("{error:#}")),
-    };
-    vec![
-        Finding { subject, commit: None, fault: None },
-        Finding { subject: format!("note on {}", short(&on)), commit: Some(on), fault },
-    ]
+        Ok(Note::Broken(why)) => {
+            found.fault = Some(why);
+            found.next = Some(format!(
+                "git notes --ref=relay show {on}; to have it written anew: git notes --ref=relay remove {on}, then git relay doctor --fix"
+            ));
+        }
+        Err(error) => found.fault = Some(format!("{error:#}")),
+    }
+    found.commit = Some(on);
+    vec![Finding::new(subject, None), found]
 }
 
 fn is_tip(repo: &Repository, stored: &Stored) -> bool {
     repo.read_ref(&session_ref(&stored.session.session_id))
         .is_ok_and(|tip| tip.as_ref() == Some(&stored.tip))
-}
-
-/// How the note on a commit stands.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Note {
-    Holds,
-    Gone,
-    /// `altered: …` or `incomplete: …`, naming the lines.
-    Broken(String),
-}
-
-/// Checks the note on the commit `on`: every record in it must be signed by a believed key and be
-/// about this very commit, and its readable lines must be those of its records. The contract in
-/// `must`, if one is given, has to be among them.
-pub fn note(repo: &Repository, trust: &Trust, on: &Oid, must: Option<&Verified>) -> Result<Note> {
-    let Some(bytes) = repo.read_note(on)? else { return Ok(Note::Gone) };
-    let text = String::from_utf8_lossy(&bytes).into_owned();
-    let records = note::read(&text);
-    let mut why = Vec::new();
-    let mut contracts: Vec<(Contract, &note::Record)> = Vec::new();
-    let mut finishes: Vec<(note::FinishRecord, &note::Record)> = Vec::new();
-    for record in &records {
-        let held = signed_record(trust, record).and_then(|()| match record.kind {
-            note::RecordKind::Contract => {
-                let contract: Contract = canon::decode(&record.core).map_err(|e| e.to_string())?;
-                if contract.snapshot_commit != *on {
-                    return Err("a contract of another commit".into());
-                }
-                if repo.tree_of(on).ok().as_ref() != Some(&contract.snapshot_tree) {
-                    return Err("a contract of another tree".into());
-                }
-                contracts.push((contract, record));
-                Ok(())
-            }
-            note::RecordKind::Finish => {
-                let finish: note::FinishRecord =
-                    canon::decode(&record.core).map_err(|e| e.to_string())?;
-                if finish.result_commit != *on {
-                    return Err("a finish of another commit".into());
-                }
-                finishes.push((finish, record));
-                Ok(())
-            }
-        });
-        why.extend(held.err());
-    }
-    let mut verified: Vec<note::Verified<'_>> = Vec::new();
-    for (contract, record) in &contracts {
-        verified.push(note::Verified::contract(contract, &record.core, &record.sig));
-    }
-    for (finish, record) in &finishes {
-        verified.push(note::Verified::finish(finish, &record.core, &record.sig));
-    }
-    let raw = must.map(|must| sign::dearmor(&must.sealed.signature)).transpose()?;
-    verified.extend(
-        must.zip(raw.as_ref())
-            .map(|(must, raw)| note::Verified::contract(&must.contract, &must.sealed.bytes, raw)),
-    );
-    let verdict = note::check(&text, &verified);
-    let named = |lines: &[String]| {
-        let shown: Vec<String> = lines.iter().map(|line| first_chars(line, 100)).collect();
-        shown.join("; ")
-    };
-    if !verdict.altered.is_empty() {
-        why.push(named(&verdict.altered));
-        return Ok(Note::Broken(format!("altered: {}", why.join("; "))));
-    }
-    if !verdict.missing.is_empty() {
-        return Ok(Note::Broken(format!("incomplete: {}", named(&verdict.missing))));
-    }
-    Ok(Note::Holds)
-}
-
-fn signed_record(trust: &Trust, record: &note::Record) -> Result<(), String> {
-    let armored = sign::armor(&record.sig);
-    let signer = sign::verify(&armored, CONTRACT_NAMESPACE, &record.core)
-        .map_err(|error| format!("a record's signature: {error}"))?;
-    trust
-        .check(&signer, CONTRACT_NAMESPACE, clock::now())
-        .map(drop)
-        .map_err(|error| format!("a record's key {}: {error}", signer.fingerprint()))
-}
-
-/// Checks every note of ours that no contract in `known` has on its commit: all of them must be
-/// records about their own commits.
-pub fn other_notes(
-    repo: &Repository,
-    trust: &Trust,
-    known: &BTreeSet<Oid>,
-) -> Result<Vec<Finding>> {
-    let mut findings = Vec::new();
-    for (on, _) in repo.list_notes()? {
-        if known.contains(&on) {
-            continue;
-        }
-        let fault = match note(repo, trust, &on, None) {
-            Ok(Note::Holds | Note::Gone) => None,
-            Ok(Note::Broken(why)) => Some(why),
-            Err(error) => Some(format!("{error:#}")),
-        };
-        findings.push(Finding {
-            subject: format!("note on {}", short(&on)),
-            commit: Some(on),
-            fault,
-        });
-    }
-    Ok(findings)
 }

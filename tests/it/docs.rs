@@ -69,6 +69,19 @@ fn the_short_help_fits_a_screen() {
     assert!(help.lines().count() <= 37 && widest <= 80, "{widest} columns:\n{help}");
 }
 
+#[test]
+fn version_and_help_are_verbs_too() {
+    let world = World::new();
+    let as_option = world.relay(&["--version"]).exits(0).stdout;
+    assert_eq!(world.relay(&["version"]).exits(0).stdout, as_option);
+    for words in [["help", "run"], ["help", "init"]] {
+        let help = world.relay(&words).exits(0).stdout;
+        assert_eq!(help, world.relay(&[words[1], "--help"]).exits(0).stdout);
+    }
+    assert_eq!(world.relay(&["help"]).exits(0).stdout, world.relay(&["--help"]).exits(0).stdout);
+    world.relay(&["init", "-h"]).exits(0).says("--json");
+}
+
 /// Through real git and man, as after `cargo install`: `git relay --help` is `man git-relay`.
 #[test]
 fn the_manual_is_found_after_setup() {

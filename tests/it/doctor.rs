@@ -6,6 +6,8 @@ use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
+use std::process::Stdio;
+use std::time::Duration;
 
 /// A world in which nothing is wrong, with a session that rests.
 fn sound() -> World {
@@ -160,7 +162,7 @@ fn lefthook_is_run_with_its_configuration_and_by_hand_lines_need_a_path() {
 #[test]
 fn locks_are_ours_and_cleared_or_maybe_the_users_and_named() {
     let world = sound();
-    let long_ago = std::time::SystemTime::now() - std::time::Duration::from_secs(60);
+    let long_ago = std::time::SystemTime::now() - Duration::from_secs(60);
     let lock = |name: &str| {
         let path = world.repo.join(".git").join(name);
         world.write_at(&path, "");
@@ -237,4 +239,119 @@ fn what_is_missing_is_named_with_the_command_that_helps() {
     fs::remove_dir_all(world.worktree()).unwrap();
     let subject = format!("session {}", world.session());
     assert!(problem(&world, &subject).1.contains("git relay abort"));
+}
+
+/// An agent need not look whether its commits came to be.
+#[test]
+fn where_git_knows_nobody_it_is_said_before_an_agent_works() {
+    let world = sound();
+    for name in ["user.name", "user.email"] {
+        world.git(&["config", "--unset", name]);
+    }
+    world.git(&["config", "--global", "user.useConfigOnly", "true"]);
+    let (what, next) = problem(&world, "identity");
+    assert!(what.contains("no commit of yours or of an agent can be made here"), "{what}");
+    world.relay(&["init"]).exits(0).says("no commit of yours").says(&format!("hint: {next}"));
+    let did = world.relay(&["run", "Do more"]).exits(0).says("no commit of yours");
+    let said = did.stderr.find("no commit of yours").unwrap();
+    assert!(said < did.stderr.find("starting only").unwrap(), "{}", did.stderr);
+    world.run("sh", &["-c", &next]).exits(0);
+    world.relay(&["doctor"]).exits(0);
+    // Where there is no commit yet, the command that makes one needs to know it as well.
+    fs::remove_dir_all(world.repo.join(".git")).unwrap();
+    world.git(&["init", "-q"]);
+    fs::remove_file(world.home.join(".gitconfig")).unwrap();
+    world.git(&["config", "--global", "user.useConfigOnly", "true"]);
+    let did = world.relay(&["init"]).exits(1).says("no commit yet");
+    let hint = did.stderr.lines().find_map(|line| line.strip_prefix("hint: ")).unwrap();
+    world.run("sh", &["-c", hint]).exits(0);
+    world.relay(&["init"]).exits(0);
+}
+
+/// Two legs that were handed over, so that one contract is an earlier one's; the third is done.
+fn of_three_legs() -> World {
+    let world = World::new();
+    let at_limit = "cat >/dev/null; echo start; echo 'step one'; echo x >>x; git add x; \
+         git commit -qm x; echo 'limit now'; exit 1\n";
+    let does_it = "cat >/dev/null; echo start; echo 'step one'; echo 'done it'\n";
+    let first = world.program("first-agent", at_limit);
+    let second = world.program("second-agent", at_limit);
+    let third = world.program("third-agent", does_it);
+    world.configure(&scripted(&[("first", &first), ("second", &second), ("third", &third)]));
+    world.relay(&["init"]).exits(0);
+    world.relay(&["run", "Do much"]).exits(0);
+    world
+}
+
+/// The commit that holds the note of the first leg's contract, and the note.
+fn first_note(world: &World) -> (String, String) {
+    let name = format!("refs/relay/snapshots/{}/1", world.session());
+    let on = world.git(&["rev-parse", &name]);
+    let note = world.git(&["notes", "--ref=relay", "show", &on]);
+    (on, note)
+}
+
+#[test]
+fn a_lost_note_of_any_leg_comes_back_by_fix_and_an_altered_one_is_not_written_over() {
+    let world = of_three_legs();
+    let (on, note) = first_note(&world);
+    let subject = format!("session {}", world.session());
+    for is_over in [false, true] {
+        if is_over {
+            world.git(&["notes", "--ref=relay", "remove", &on]);
+            let did = world.relay(&["finish"]).exits(0);
+            did.says(&format!("the note on {} does not hold", &on[..10]));
+        } else {
+            world.git(&["notes", "--ref=relay", "remove", &on]);
+        }
+        world.relay(&["verify"]).exits(4).says("the note is gone").says("doctor --fix");
+        let (what, next) = problem(&world, &subject);
+        assert!(what.contains("the note is gone"), "{what}");
+        assert_eq!(next, "git relay doctor --fix");
+        world.relay(&["doctor", "--fix"]).exits(0).says("fixed");
+        assert_eq!(first_note(&world).1, note, "the very bytes");
+        world.relay(&["verify"]).exits(0);
+        // Changed by somebody: theirs stays until they say that it may go.
+        let change = format!(
+            "git notes --ref=relay show {on} | sed 's/limit/LIMIT/' | git notes --ref=relay add -f -F - {on}"
+        );
+        world.run("sh", &["-c", &change]).exits(0);
+        let changed = first_note(&world).1;
+        assert_ne!(changed, note);
+        let remove = format!("git notes --ref=relay remove {on}");
+        world.relay(&["verify"]).exits(4).says("altered: ").says(&remove);
+        assert!(problem(&world, &subject).1.contains(&remove));
+        world.relay(&["doctor", "--fix"]).exits(1);
+        assert_eq!(first_note(&world).1, changed);
+        world.run("sh", &["-c", &remove]).exits(0);
+        world.relay(&["doctor", "--fix"]).exits(0);
+        assert_eq!(first_note(&world).1, note);
+        world.relay(&["verify"]).exits(0);
+    }
+}
+
+#[test]
+fn an_agent_that_nobody_watches_is_a_problem() {
+    let world = World::new();
+    let agent = world.program(
+        "agent",
+        "cat >/dev/null; echo start; echo 'step one'; touch \"$HOME/child\"; exec sleep 600\n",
+    );
+    world.configure(&scripted(&[("only", &agent)]));
+    world.relay(&["init"]).exits(0);
+    let mut driver = world.command(super::support::binary());
+    driver.args(["run", "Do long"]).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut driver = driver.spawn().unwrap();
+    let at_work = || world.relay(&["status"]).stdout.contains("RUNNING");
+    while !(world.home.join("child").exists() && at_work()) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    world.relay(&["doctor"]).exits(0);
+    driver.kill().unwrap();
+    driver.wait().unwrap();
+    let (what, next) = problem(&world, &format!("session {}", world.session()));
+    assert!(what.contains("only is at work, and no command watches"), "{what}");
+    assert_eq!(next, format!("git relay resume {}", world.session()));
+    world.relay(&["abort"]).exits(0);
+    world.relay(&["doctor"]).exits(0);
 }

@@ -6,6 +6,7 @@ use crate::git::Repository;
 use crate::host::config::Settings;
 use crate::host::files;
 use crate::model::session::PermissionLevel;
+use crate::relay::start::{TO_BE_KNOWN, nobody_commits};
 
 /// The oldest git that was tried on.
 const GIT_LEAST: (u32, u32) = (2, 38);
@@ -26,6 +27,15 @@ pub(super) fn git(repo: &Repository) -> Finding {
         return Finding::problem("git", what).next("install git 2.38 or newer");
     }
     Finding::ok("git", version)
+}
+
+/// Whether a commit can be made here at all.
+pub(super) fn identity(repo: &Repository) -> Finding {
+    match nobody_commits(repo) {
+        Ok(None) => Finding::ok("identity", "git knows who commits"),
+        Ok(Some(what)) => Finding::problem("identity", what).next(TO_BE_KNOWN),
+        Err(error) => Finding::of("identity", &error),
+    }
 }
 
 pub(super) fn disk(repo: &Repository) -> Finding {

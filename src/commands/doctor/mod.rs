@@ -86,7 +86,7 @@ pub(super) fn run(args: &Doctor) -> Result<u8> {
 }
 
 fn examine(repo: Repository, fix: bool) -> Result<Vec<Finding>> {
-    let mut found = vec![machine::git(&repo), machine::disk(&repo)];
+    let mut found = vec![machine::git(&repo), machine::identity(&repo), machine::disk(&repo)];
     let settings = match config::load(repo.common_dir(), repo.main_work_tree()) {
         Ok(settings) => settings,
         Err(error) => {
@@ -108,6 +108,7 @@ fn examine(repo: Repository, fix: bool) -> Result<Vec<Finding>> {
     found.extend(repository::keys(&hub, fix));
     found.extend(repository::refs(&hub, fix)?);
     found.extend(repository::sessions(&hub)?);
+    found.extend(repository::stored(&hub, fix)?);
     found.extend(repository::locks(&hub, fix)?);
     found.extend(hooks::agents(&hub, fix)?);
     found.extend(hooks::peoples(&hub, fix)?);

@@ -3,14 +3,15 @@
 use super::{Finding, Level};
 use crate::git::NOTES_REF;
 use crate::git::refs::SESSIONS;
-use crate::host::{clock, files, lock};
+use crate::host::{clock, files, lock, process};
 use crate::model::names::SessionId;
 use crate::model::sign::GIT_NAMESPACE;
 use crate::model::time::Timestamp;
 use crate::relay::Hub;
-use crate::store;
+use crate::store::{self, audit};
 use crate::ui::progress::ago;
 use anyhow::Result;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// A git command at work holds a lock for moments.
@@ -98,6 +99,14 @@ pub(super) fn sessions(hub: &Hub) -> Result<Vec<Finding>> {
         if session.state.is_end() {
             continue;
         }
+        let agent = session.dispatch.as_ref();
+        let agent = agent.filter(|agent| agent.process.is_some_and(process::is_alive));
+        if let Some(agent) = agent.filter(|_| !lock::is_held(&hub.lock_path(&id))) {
+            let what =
+                format!("{} is at work, and no command watches for its end or limit", agent.agent);
+            let next = format!("git relay resume {id}");
+            found.push(Finding::problem(&subject, what).next(next));
+        }
         let worktree = hub.worktree(&session);
         if session.dispatch.is_some() && !worktree.join(".git").exists() {
             let what = format!("its worktree '{}' is gone", worktree.display());
@@ -112,6 +121,48 @@ pub(super) fn sessions(hub: &Hub) -> Result<Vec<Finding>> {
         }
     }
     Ok(found)
+}
+
+/// What `git relay verify` would find broken. A note that is gone is written again from the contract
+/// that is stored; one that was changed is never written over.
+pub(super) fn stored(hub: &Hub, fix: bool) -> Result<Vec<Finding>> {
+    let mut found = Vec::new();
+    let mut known = BTreeSet::new();
+    for id in store::list(&hub.repo)? {
+        // One that cannot be loaded is named already.
+        let Ok(stored) = hub.load(&id) else { continue };
+        let looked_at = match audit::session(&hub.repo, &hub.trust, &stored) {
+            Ok(looked_at) => looked_at,
+            Err(error) => {
+                found.push(Finding::of(&format!("session {id}"), &error));
+                continue;
+            }
+        };
+        known.extend(looked_at.iter().filter_map(|one| one.commit.clone()));
+        for one in looked_at.into_iter().filter(|one| one.fault.is_some()) {
+            let lost = one.lost_note_of.filter(|_| fix);
+            let mut told = broken(&format!("session {id}"), one, Some(&id));
+            match lost.map(|leg| hub.write_lost_note(&stored, leg)) {
+                Some(Ok(())) => (told.level, told.next) = (Level::Fixed, None),
+                Some(Err(error)) => told = Finding::of(&told.subject, &error),
+                None => {}
+            }
+            found.push(told);
+        }
+    }
+    let others = audit::other_notes(&hub.repo, &hub.trust, &known)?;
+    let others = others.into_iter().filter(|one| one.fault.is_some());
+    found.extend(others.map(|one| broken("notes", one, None)));
+    Ok(found)
+}
+
+fn broken(subject: &str, one: audit::Finding, id: Option<&SessionId>) -> Finding {
+    let what = format!("{}: {}", one.subject, one.fault.unwrap_or_default());
+    let verify = || match id {
+        Some(id) => format!("git relay verify {id}"),
+        None => "git relay verify".to_owned(),
+    };
+    Finding::problem(subject, what).next(one.next.unwrap_or_else(verify))
 }
 
 /// Locks that nobody seems to hold. Ours are those of session refs, which only the holder of the

@@ -51,7 +51,7 @@ impl Driver<'_> {
         self.check_hooks()?;
         self.wait_for_orphans()?;
         if let Some(came) = self.came(&finishing, true)? {
-            return self.conclude(came);
+            return self.conclude_later(came);
         }
         let id = self.session().session_id.clone();
         let back = format!("git relay finish {id} --abort");
@@ -65,7 +65,9 @@ impl Driver<'_> {
         };
         let unmerged = repo.unmerged_paths()?;
         if !unmerged.is_empty() {
-            return Err(Fault::refused(format!("still in conflict: {}", listed(&unmerged)))
+            let place = repo.work_tree().display();
+            let files = listed(&unmerged);
+            return Err(Fault::refused(format!("still in conflict: {files} (in '{place}')"))
                 .hint(format!("mend them, git add them, then git relay finish {id} --continue"))
                 .into());
         }
@@ -82,7 +84,7 @@ impl Driver<'_> {
         let message = self.message_file(&message)?;
         let code = self.ask_git_to_commit(&repo, &message)?;
         if let Some(came) = self.came(&finishing, true)? {
-            return self.conclude(came);
+            return self.conclude_later(came);
         }
         let code = code.map_or("ended by a signal".to_owned(), |code| format!("exit {code}"));
         Err(Fault::refused(format!(
@@ -98,7 +100,7 @@ impl Driver<'_> {
         self.take_back_files(finishing)?;
         let left_out = self.left_out_of(&finishing.source)?;
         let (kind, branch) = (finishing.kind, finishing.branch.clone());
-        self.conclude(Came { kind, branch, commit: None, left_out })
+        self.conclude_later(Came { kind, branch, commit: None, left_out })
     }
 
     /// Takes a finish back: the worktree of the user's is exactly what it was before it.

@@ -61,6 +61,34 @@ impl Driver<'_> {
         self.hub.repo.swap_own_ref(&capture.name, &capture.commit, capture.held.as_ref(), why)
     }
 
+    /// Holds what was done in the worktree after it was captured, beside that.
+    pub(in crate::relay) fn hold_what_came_since(&self) -> Result<()> {
+        if !self.is_whole() {
+            return Ok(());
+        }
+        let repo = &self.hub.repo;
+        let why = "the tree when the session was finished";
+        let mut capture = self.capture(why)?;
+        if let Some(held) = &capture.held
+            && !repo.is_ancestor(held, &capture.commit)?
+        {
+            let parents = repo.read_commit(&capture.commit)?.parents;
+            let tree = repo.tree_of(&capture.commit)?;
+            let mut is_held = tree == repo.tree_of(held)?;
+            for parent in &parents {
+                is_held = is_held && repo.is_ancestor(parent, held)?;
+            }
+            if is_held || repo.is_ancestor(&capture.commit, held)? {
+                return Ok(());
+            }
+            let id = &self.session().session_id;
+            let message = format!("relay: {why} ({id})");
+            let parents = [capture.commit, held.clone()];
+            capture.commit = repo.write_commit(&tree, &parents, &message, clock::now().0)?;
+        }
+        self.hold(&capture, "finish")
+    }
+
     /// Commits that only an operation in progress may name.
     fn pending_commits(&self) -> BTreeSet<Oid> {
         let texts =

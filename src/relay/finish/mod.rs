@@ -70,11 +70,12 @@ impl Driver<'_> {
             return self.finish_after_the_step(order);
         }
         if let Some(came) = self.take_up()? {
-            return self.conclude(came);
+            return self.conclude_later(came);
         }
         self.look_at_rest()?;
         self.fold_inbox()?;
         self.clear_debris()?;
+        self.tell_broken_notes()?;
         if order.kind == FinishKind::Keep {
             return self.finish_in_place();
         }
@@ -127,6 +128,13 @@ impl Driver<'_> {
             kept: capture.name,
             left_out: plan::shown(&left_out),
         })
+    }
+
+    /// [`Driver::conclude`], where the session's worktree may have been worked in since the result
+    /// was made of it.
+    fn conclude_later(&mut self, came: Came) -> Result<Finished> {
+        self.hold_what_came_since()?;
+        self.conclude(came)
     }
 
     /// The result is where it belongs: says so in a note and in the state, and tidies up.

@@ -109,6 +109,24 @@ impl Driver<'_> {
         })
     }
 
+    /// What is broken of the session's record does not keep the result from coming; it is said.
+    pub(super) fn tell_broken_notes(&mut self) -> Result<()> {
+        let found = audit::session(&self.hub.repo, &self.hub.trust, &self.stored)?;
+        let broken: Vec<String> = found
+            .into_iter()
+            .filter(|one| one.fault.is_some() && one.commit.is_some())
+            .map(|one| one.subject)
+            .collect();
+        if !broken.is_empty() {
+            let id = self.session().session_id.clone();
+            self.notice(format!(
+                "the {} does not hold; what helps: git relay verify {id}",
+                broken.join(", the ")
+            ));
+        }
+        Ok(())
+    }
+
     fn tells_of_this(&self, note: &str) -> bool {
         note::read(note).iter().filter(|record| record.kind == RecordKind::Finish).any(|record| {
             canon::decode::<FinishRecord>(&record.core)

@@ -50,7 +50,7 @@ fn a_session_that_somebody_drives_is_left_to_them() {
         Command::new("kill").arg(pid).status().unwrap();
     }
     holder.wait().unwrap();
-    did.exits(3).says("is being driven by another command").says("hint: ");
+    did.exits(3).says("is being driven by another command").says("hint: wait for it to end");
     fact.exits(0).says("recorded 1 fact");
     assert_eq!(after, refs);
 }

@@ -1,6 +1,6 @@
 //! Conflicts: left as git leaves a merge, gone on with, or taken back to exactly what was.
 
-use super::{WORK, everything, finish, noted, session_of, state, worked};
+use super::{WORK, everything, finish, kept, noted, session_of, state, worked, worktree};
 use crate::it::support::{World, same};
 use std::fs;
 
@@ -45,7 +45,9 @@ fn conflicts_are_resolved_and_gone_on_with() {
         let world = clash();
         left(&world, how);
         let before = everything(&world);
-        finish(&world, &["--continue"]).exits(1).says("still in conflict: done.txt");
+        finish(&world, &["--continue"])
+            .exits(1)
+            .says(&format!("still in conflict: done.txt (in '{}')", world.repo.display()));
         same(&everything(&world), &before);
         resolve(&world);
         finish(&world, &["--continue"]).exits(0).says("main is now");
@@ -59,6 +61,31 @@ fn conflicts_are_resolved_and_gone_on_with() {
         assert!(!ours.join("finish-message").exists(), "its message lies about");
         noted(&world, "main");
         world.git(&["fsck", "--strict"]);
+    }
+}
+
+/// The result was made before; what came since is in none of the user's branches.
+#[test]
+fn what_was_done_in_the_session_while_conflicts_waited_is_kept() {
+    for how in ["--squash", "--merge"] {
+        let world = clash();
+        left(&world, how);
+        let (name, before) = (kept(&world), world.git(&["rev-parse", &kept(&world)]));
+        let place = worktree(&world);
+        let at = place.to_str().unwrap();
+        world.write_at(&place.join("later.txt"), "later\n");
+        world.git(&["-C", at, "add", "later.txt"]);
+        world.git(&["-C", at, "commit", "-qm", "Later"]);
+        let later = world.git(&["-C", at, "rev-parse", "HEAD"]);
+        world.write_at(&place.join("last.txt"), "uncommitted\n");
+        resolve(&world);
+        finish(&world, &["--continue"]).exits(0).says(&format!("stays reachable as {name}"));
+        for commit in [&before, &later] {
+            world.git(&["merge-base", "--is-ancestor", commit, &name]);
+        }
+        assert_eq!(world.git(&["show", &format!("{name}:last.txt")]), "uncommitted");
+        assert_eq!(world.git(&["branch", "--list", "relay/*"]), "");
+        assert!(!place.exists());
     }
 }
 

@@ -107,6 +107,12 @@ fn a_squash_is_one_commit_that_tells_what_the_contracts_say() {
         world.git(&["log", "-1", "--format=%(trailers:key=Relay-Session,valueonly)", "main"]);
     assert_eq!(trailer.trim(), session_of(&world));
     assert_eq!(world.git(&["branch", "--list", "relay/*"]), "");
+    // What is gone is not shown as if it were there.
+    let id = session_of(&world);
+    let did = world.relay(&["status", &id]).exits(0).says(&kept(&world));
+    for gone in ["\nworktree ", "\nbranch "] {
+        assert!(!did.stdout.contains(gone), "{}", did.stdout);
+    }
 }
 
 #[test]

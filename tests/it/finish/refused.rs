@@ -149,7 +149,8 @@ fn a_session_that_somebody_drives_is_theirs() {
     }
     for verb in ["finish", "abort"] {
         let did = world.relay(&[verb]).exits(3);
-        did.says(&format!("is being driven by process {}", driver.id()));
+        let did = did.says(&format!("is being driven by process {}", driver.id()));
+        did.says("or: git relay handoff");
     }
     fs::write(world.home.join("go"), "").unwrap();
     assert!(driver.wait().unwrap().success());
