@@ -91,3 +91,18 @@ fn a_session_whose_ref_was_set_back_is_not_gone_on_with_from_there() {
     world.run("sh", &["-c", &command]).exits(0).says("second took over (leg 2)");
     world.relay(&["verify"]).exits(0);
 }
+
+#[test]
+fn notes_that_cannot_be_read_are_named_and_begin_anew() {
+    let world = World::new();
+    let first = world.program("first-agent", DONE);
+    world.configure(&scripted(&[("first", &first)]));
+    world.relay(&["init"]).exits(0);
+    world.relay(&["run", "A task"]).exits(0);
+    let missing = format!("{}\n", "1".repeat(40));
+    fs::write(world.repo.join(".git/refs/notes/relay"), missing).unwrap();
+    let said = world.relay(&["verify"]).exits(4).says("the notes of git relay cannot be read");
+    assert_eq!(hint(&said), "git update-ref -d refs/notes/relay && git relay verify");
+    world.run("sh", &["-c", &hint(&said)]).exits(0);
+    world.relay(&["finish"]).exits(0);
+}
