@@ -7,7 +7,7 @@ use crate::cli::{Adopt, Level};
 use crate::error::Fault;
 use crate::host::stand_by::stand_by;
 use crate::host::terminal as tty;
-use crate::host::{clock, config};
+use crate::host::{clock, config, lock};
 use crate::model::names::AgentName;
 use crate::model::session::{Adoption, PermissionLevel, Process, Request};
 use crate::relay::adopt::{self, Caller, Choice, Known, Place};
@@ -18,9 +18,12 @@ use crate::ui::terminal::Teller;
 use crate::ui::{out, progress};
 use anyhow::{Context, Result};
 use serde_json::json;
+use std::time::Duration;
 
 /// Of a prompt in a list.
 const PROMPT_CHARS_MOST: usize = 60;
+/// For who adopts just now to have begun its session.
+const TURN_PATIENCE: Duration = Duration::from_secs(30);
 
 pub(super) fn run(args: &Adopt) -> Result<u8> {
     not_in_a_leg()?;
@@ -34,6 +37,13 @@ pub(super) fn run(args: &Adopt) -> Result<u8> {
     {
         return Ok(code);
     }
+    // Another one that adopts at the same time begins its session before we look, or after ours.
+    let turn = lock::take(&hub.repo.common_dir().join("relay/adopt.lock"), TURN_PATIENCE)?;
+    let Some(turn) = turn else {
+        return Err(Fault::raced("another `git relay adopt` is at it")
+            .hint("git relay adopt")
+            .into());
+    };
     let known = Known::of(&hub)?;
     let found = which(&hub, args, &known, &running, caller.as_ref())?;
     known.must_be_new(&found)?;
@@ -52,6 +62,7 @@ pub(super) fn run(args: &Adopt) -> Result<u8> {
     let mut teller = Teller::default();
     let mut report = |progress| teller.tell(progress);
     let mut driver = start::begin(&hub, &task, "adopt", options, &mut report)?;
+    drop(turn);
     if args.no_launch {
         let end = driver.drive()?;
         progress::tell_end(&end, driver.session());
@@ -93,8 +104,14 @@ fn which(
                 })
                 .collect();
             out::table(&rows).lines().for_each(out::say);
+            let same = args.id.is_some() && rows.iter().all(|row| row[0] == rows[0][0]);
             Err(Fault::refused("several sessions could be meant, so it must be named")
-                .hint("git relay adopt ID")
+                .hint(match same {
+                    true => {
+                        "in the worktree where the one that is meant worked: git relay adopt ID"
+                    }
+                    false => "git relay adopt ID",
+                })
                 .into())
         }
     }

@@ -22,6 +22,9 @@ pub(super) fn run(args: &Listing) -> Result<u8> {
             Err(error) => broken.push((id, format!("{error:#}"))),
         }
     }
+    for lost in store::list_lost(&hub.repo, &hub.trust)? {
+        broken.push((lost.id, lost.fault.to_string()));
+    }
     sessions.sort_by_key(|session| std::cmp::Reverse(session.updated_at));
     if args.json {
         let rows: Vec<_> = sessions

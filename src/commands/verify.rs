@@ -14,7 +14,10 @@ pub(super) fn run(args: &Verify) -> Result<u8> {
     let hub = open_hub()?;
     let sessions = match &args.session {
         Some(name) => vec![ask::session_meant(&hub, Some(name), "git relay verify NAME")?],
-        None => store::list(&hub.repo)?,
+        None => {
+            let lost = store::list_lost(&hub.repo, &hub.trust)?.into_iter().map(|lost| lost.id);
+            store::list(&hub.repo)?.into_iter().chain(lost).collect()
+        }
     };
     let mut rows = Vec::new();
     for id in sessions {

@@ -5,21 +5,74 @@ use super::worktree::{MAKES_VARIABLE, MARK};
 use super::{Repository, branch_ref};
 use crate::error::Fault;
 use crate::host::{files, process};
-use crate::model::names::Oid;
+use crate::model::names::{Oid, SessionId};
 use anyhow::{Context, Result, bail};
+use std::ffi::OsStr;
 use std::fs;
-use std::path::Path;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path};
 use std::time::Duration;
 
+/// Of the one line of a file that makes a worktree.
+const POINTER_BYTES_MOST: u64 = 64 * 1024;
+
 impl Repository {
+    /// Whether git finds its way from `path` to `git_dir` and back.
+    pub fn is_laid_out(&self, git_dir: &Path, path: &Path) -> bool {
+        let all = ["HEAD", "commondir", "gitdir"].iter().all(|name| !is_torn(&git_dir.join(name)));
+        all && !is_torn(&path.join(".git"))
+    }
+
+    /// Refuses a link, or anything else that we did not make, in place of the worktree of session
+    /// `id` or of a folder above it: nothing is ever written or read through it.
+    pub fn must_be_real(&self, git_dir: &Path, path: &Path, id: &SessionId) -> Result<()> {
+        let refused = |found: &Path, what: &str| {
+            let found = found.display();
+            Fault::refused(format!("'{found}', of the worktree of session '{id}', is {what}")).hint(
+                format!("move it away: mv '{found}' '{found}.aside'; then: git relay resume {id}"),
+            )
+        };
+        let root = self.main_work_tree().unwrap_or(&self.common_dir);
+        let inside = path.strip_prefix(root).ok();
+        let inside = inside
+            .filter(|rest| rest.components().all(|part| matches!(part, Component::Normal(_))));
+        let depth = inside.map_or(1, |rest| rest.components().count());
+        let above: Vec<&Path> = path.ancestors().take(depth).collect();
+        for part in above.into_iter().rev() {
+            match fs::symlink_metadata(part) {
+                Ok(found) if found.is_symlink() => bail!(refused(part, "a link")),
+                Ok(found) if !found.is_dir() => bail!(refused(part, "no folder")),
+                _ => {}
+            }
+        }
+        let pointer = path.join(".git");
+        match fs::symlink_metadata(&pointer) {
+            Ok(found) if found.is_symlink() => bail!(refused(&pointer, "a link")),
+            Ok(found) if !found.is_file() => bail!(refused(path, "a repository of its own")),
+            Ok(_) => {}
+            Err(_) => return Ok(()),
+        }
+        let text = files::read(&pointer, POINTER_BYTES_MOST)?.unwrap_or_default();
+        let leads = text
+            .strip_prefix(b"gitdir: ")
+            .map(|to| path.join(OsStr::from_bytes(to.trim_ascii_end())));
+        let other = leads
+            .and_then(|to| to.canonicalize().ok())
+            .filter(|to| git_dir.canonicalize().map_or(true, |own| own != *to));
+        match other {
+            Some(_) => bail!(refused(path, "another repository's")),
+            None => Ok(()),
+        }
+    }
+
     /// Writes what makes `path` the worktree of `git_dir` on `branch` (short name) again, where it
     /// is missing. No git program runs and no file is checked out: its configuration may have been
     /// rewritten, which can be looked at only once these files are there.
     pub fn lay_worktree(&self, git_dir: &Path, path: &Path, branch: &str) -> Result<()> {
         let failed = || format!("cannot make `{}`", path.display());
         fs::create_dir_all(path).with_context(failed)?;
-        if !git_dir.join("HEAD").exists() {
-            if self.is_reftable() {
+        if !self.is_laid_out(git_dir, path) {
+            if is_torn(&git_dir.join("HEAD")) && self.is_reftable() {
                 bail!(
                     Fault::refused(format!("`{}` is gone", git_dir.display()))
                         .hint("git worktree list shows those there are")
@@ -27,7 +80,8 @@ impl Repository {
             }
             let full = branch_ref(branch);
             let write = |name: &str, text: String| {
-                files::replace(&git_dir.join(name), text.as_bytes(), 0o644)
+                let file = git_dir.join(name);
+                if is_torn(&file) { files::replace(&file, text.as_bytes(), 0o644) } else { Ok(()) }
             };
             fs::create_dir_all(git_dir).with_context(failed)?;
             write("commondir", "../..\n".to_owned())?;
@@ -36,7 +90,7 @@ impl Repository {
             write("HEAD", format!("ref: {full}\n"))?;
         }
         let pointer = path.join(".git");
-        if !pointer.exists() {
+        if is_torn(&pointer) {
             let text = format!("gitdir: {}\n", git_dir.display());
             files::replace(&pointer, text.as_bytes(), 0o644)?;
         }
@@ -98,4 +152,11 @@ impl Repository {
         }
         Ok(())
     }
+}
+
+/// A file of one line that is not there, or is not whole: a machine that stops leaves it empty, or
+/// full of NULs.
+fn is_torn(file: &Path) -> bool {
+    let Ok(Some(bytes)) = files::read(file, POINTER_BYTES_MOST) else { return true };
+    bytes.iter().all(|byte| *byte == 0 || byte.is_ascii_whitespace())
 }

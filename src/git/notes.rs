@@ -5,7 +5,7 @@
 
 use super::objects::written;
 use super::{NOTES_REF, Repository, from_gix, to_gix};
-use crate::error::{Kind, kind_of};
+use crate::error::{Fault, Kind, kind_of};
 use crate::model::names::Oid;
 use anyhow::{Context, Result};
 use gix::note::plumbing::State;
@@ -22,8 +22,8 @@ impl Repository {
         let Some(tip) = self.read_ref(NOTES_REF)? else {
             return Ok(None);
         };
-        let root = self.tree_at(&tip)?.id;
-        let mut notes = State::new(root, &self.gix.objects)?;
+        let root = self.tree_at(&tip).with_context(torn)?.id;
+        let mut notes = State::new(root, &self.gix.objects).with_context(torn)?;
         match notes.get(&to_gix(commit), &self.gix.objects)? {
             Some(blob) => Ok(Some(self.read_blob(&from_gix(&blob))?)),
             None => Ok(None),
@@ -64,7 +64,8 @@ impl Repository {
         };
         let width = self.gix.object_hash().len_in_hex();
         let mut notes: Vec<(Oid, Oid)> = self
-            .list_tree(&tip)?
+            .list_tree(&tip)
+            .with_context(torn)?
             .into_iter()
             .filter_map(|(path, blob)| {
                 let hex = path.replace('/', "");
@@ -94,10 +95,10 @@ impl Repository {
         for attempt in 0..TRIES_MOST {
             let tip = self.read_ref(NOTES_REF)?;
             let root = match &tip {
-                Some(tip) => self.tree_at(tip)?.id,
+                Some(tip) => self.tree_at(tip).with_context(torn)?.id,
                 None => written(|| self.gix.write_object(gix::objs::Tree::empty()))?.detach(),
             };
-            let mut notes = State::new(root, &self.gix.objects)?;
+            let mut notes = State::new(root, &self.gix.objects).with_context(torn)?;
             if !edit(&mut notes)? {
                 return Ok(());
             }
@@ -131,6 +132,15 @@ impl Repository {
         file.lock().with_context(|| format!("cannot lock `{}`", path.display()))?;
         Ok(file)
     }
+}
+
+/// What the notes lead to is not there or not whole. The refs of the sessions hold every contract
+/// that is in a note too.
+fn torn() -> Fault {
+    Fault::integrity(
+        "the notes of git relay cannot be read; the sessions themselves hold all of it",
+    )
+    .hint("git update-ref -d refs/notes/relay, then: git relay verify")
 }
 
 /// 1-8 ms at first, at most 64 ms, different in each process.

@@ -83,7 +83,7 @@ pub fn session_meant(hub: &Hub, named: Option<&str>, how: &str) -> Result<Sessio
             return Ok(id);
         }
         // The four digits at the end, or a beginning, are enough where they are plain.
-        let lost = store::list_lost(&hub.repo)?.into_iter().map(|(id, _)| id);
+        let lost = store::list_lost(&hub.repo, &hub.trust)?.into_iter().map(|lost| lost.id);
         let like: Vec<SessionId> = store::list(&hub.repo)?
             .into_iter()
             .chain(lost)
@@ -172,8 +172,8 @@ pub fn session_to_end(hub: &Hub, named: Option<&str>, how: &str) -> Result<Sessi
 }
 
 fn none_is_open(hub: &Hub, none_at_all: bool) -> Result<anyhow::Error> {
-    if let Some((id, kept)) = store::list_lost(&hub.repo)?.first() {
-        return Ok(store::lost(id, kept, "it is gone").into());
+    if let Some(lost) = store::list_lost(&hub.repo, &hub.trust)?.into_iter().next() {
+        return Ok(lost.fault.into());
     }
     Ok(match none_at_all {
         true => Fault::refused("there is no session").hint("git relay run 'the task'"),

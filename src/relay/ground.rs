@@ -296,7 +296,7 @@ impl super::Hub {
             return Ok(None);
         }
         let mut what = self.differences(session, &facts)?;
-        if !self.worktree(session).join(".git").exists() {
+        if !self.repo.is_laid_out(&self.git_dir(session), &self.worktree(session)) {
             what.retain(|difference| difference.starts_with("config "));
         }
         Ok((!what.is_empty()).then(|| what.join(", ")))

@@ -27,8 +27,11 @@ impl Driver<'_> {
     pub(super) fn mend_worktree(&mut self) -> Result<()> {
         let (git_dir, worktree) = (self.git_dir(), self.worktree());
         let marker = self.mending_path();
-        let whole = git_dir.join("HEAD").exists() && worktree.join(".git").exists();
-        if !self.was_made() || whole && !marker.exists() {
+        if !self.was_made() {
+            return Ok(());
+        }
+        self.hub.repo.must_be_real(&git_dir, &worktree, &self.session().session_id)?;
+        if self.hub.repo.is_laid_out(&git_dir, &worktree) && !marker.exists() {
             return Ok(());
         }
         let process = self.session().dispatch.as_ref().and_then(|dispatch| dispatch.process);

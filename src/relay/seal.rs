@@ -150,7 +150,7 @@ impl Hub {
         };
         let adoption = session.adopted.as_ref().filter(|_| dispatch.leg == 1);
         let path = match adoption {
-            Some(adoption) => adopt::transcript_of(adoption),
+            Some(adoption) => adopt::transcript_of(self, adoption),
             None => dispatch.agent_session.as_deref().and_then(find),
         };
         let Some(path) = path else {

@@ -10,7 +10,7 @@ pub mod keys;
 
 use crate::error::Fault;
 use crate::git::refs::{MOVED, SESSIONS};
-use crate::git::{Repository, moved_ref, session_ref};
+use crate::git::{Repository, session_ref};
 use crate::host::clock;
 use crate::model::canon;
 use crate::model::names::{Oid, SessionId};
@@ -19,6 +19,7 @@ use crate::model::sign::{self, GIT_NAMESPACE, SigningKey};
 use crate::model::trust::Trust;
 use anyhow::{Context, Result};
 use std::collections::BTreeMap;
+use std::path::Path;
 
 const STATE_FILE: &str = "state.json";
 const CONTRACT_FILE: &str = "contract.json";
@@ -50,11 +51,13 @@ pub struct Stored {
 pub fn load(repo: &Repository, trust: &Trust, id: &SessionId) -> Result<Stored> {
     let name = session_ref(id);
     let Some(tip) = repo.read_ref(&name)? else {
-        return Err(match repo.read_ref(&moved_ref(id))? {
-            Some(kept) => lost(id, &kept, "it is gone"),
-            None => Fault::refused(format!("there is no session '{id}'")).hint("git relay list"),
-        }
-        .into());
+        let lost = list_lost(repo, trust)?.into_iter().find(|lost| lost.id == *id);
+        return Err(lost
+            .map_or_else(
+                || Fault::refused(format!("there is no session '{id}'")).hint("git relay list"),
+                |lost| lost.fault,
+            )
+            .into());
     };
     let session = load_at(repo, trust, id, &tip)?;
     Ok(Stored { session, tip })
@@ -88,16 +91,60 @@ pub fn load_at(repo: &Repository, trust: &Trust, id: &SessionId, commit: &Oid) -
     Ok(session)
 }
 
-/// Sessions whose ref is gone, and whose last state their driver kept.
-pub fn list_lost(repo: &Repository) -> Result<Vec<(SessionId, Oid)>> {
+/// A session whose ref is gone or torn.
+#[derive(Debug)]
+pub struct Lost {
+    pub id: SessionId,
+    /// Its last state, where it is known.
+    pub kept: Option<Oid>,
+    pub fault: Fault,
+}
+
+/// Sessions whose ref is gone and whose last state their driver kept, or whose ref is torn.
+pub fn list_lost(repo: &Repository, trust: &Trust) -> Result<Vec<Lost>> {
     let mut found = Vec::new();
     for (name, kept) in repo.list_refs(MOVED)? {
         let Some(id) = name.strip_prefix(MOVED).and_then(SessionId::new) else { continue };
         if repo.read_ref(&session_ref(&id))?.is_none() {
-            found.push((id, kept));
+            let fault = lost(&id, &kept, "it is gone");
+            found.push(Lost { id, kept: Some(kept), fault });
         }
     }
+    for (name, file) in repo.torn_refs(SESSIONS)? {
+        let Some(id) = name.strip_prefix(SESSIONS).and_then(SessionId::new) else { continue };
+        if found.iter().any(|lost| lost.id == id) {
+            continue;
+        }
+        let kept = newest_state(repo, trust, &id)?;
+        found.push(Lost { fault: torn(&id, &file, kept.as_ref()), id, kept });
+    }
     Ok(found)
+}
+
+/// The newest state of the session among all commits here that hold.
+fn newest_state(repo: &Repository, trust: &Trust, id: &SessionId) -> Result<Option<Oid>> {
+    let mut all = repo.commits_that_say(&format!("Session: {id}"))?;
+    all.retain(|commit| load_at(repo, trust, id, commit).is_ok());
+    let mut before = Vec::new();
+    for commit in &all {
+        before.extend(repo.read_commit(commit)?.parents);
+    }
+    all.retain(|commit| !before.contains(commit));
+    // Two that nothing follows: a step that lost a race, say. Which of them held nobody can tell.
+    Ok(all.pop().filter(|_| all.is_empty()))
+}
+
+fn torn(id: &SessionId, file: &Path, kept: Option<&Oid>) -> Fault {
+    let (name, shown) = (session_ref(id), file.display());
+    let what = format!("the ref of session '{id}' is an empty file: the machine stopped at it");
+    match kept {
+        Some(kept) => {
+            Fault::integrity(format!("{what}; the newest state here is {}", short(kept)))
+                .hint(format!("rm '{shown}' && git update-ref {name} {kept}, then: git relay resume {id}"))
+        }
+        None => Fault::integrity(format!("{what}; which state was its last cannot be told"))
+            .hint(format!("git fsck --lost-found names the commits there are; rm '{shown}' gives the session up")),
+    }
 }
 
 /// The ref of a session is not where its driver put it (`found` says where it is): what `kept`

@@ -51,6 +51,38 @@ fn a_session_whose_ref_was_deleted_comes_back_by_the_command_that_is_said() {
 }
 
 #[test]
+fn a_session_whose_ref_is_torn_is_named_and_comes_back() {
+    for torn in ["", "\0\0\0\n"] {
+        let world = World::new();
+        let first = world.program(
+            "first-agent",
+            "cat >/dev/null; echo start; echo 'step one'; echo 'asks what?'\n",
+        );
+        let second = world.program("second-agent", DONE);
+        world.configure(&scripted(&[("first", &first), ("second", &second)]));
+        world.relay(&["init"]).exits(0);
+        world.relay(&["run", "A task"]).exits(1);
+        let session = world.session();
+        let name = format!("refs/relay/sessions/{session}");
+        let tip = world.git(&["rev-parse", &name]);
+        fs::write(world.repo.join(".git").join(&name), torn).unwrap();
+        for words in [&["resume"][..], &["status"], &["handoff"], &["resume", &session]] {
+            let said = world.relay(words).exits(4).says("is an empty file");
+            assert!(hint(&said).contains(&tip), "{words:?}: {}", said.stderr);
+        }
+        world.relay(&["list"]).exits(4).says("is an empty file");
+        world.relay(&["doctor"]).exits(1).says("is an empty file");
+        let verified = world.relay(&["verify"]).exits(4);
+        assert!(verified.stdout.contains("BROKEN"), "{}", verified.stdout);
+        let command = hint(&world.relay(&["status"]).exits(4));
+        let command = command.replace("git relay resume", "git relay status");
+        world.run("sh", &["-c", &command]).exits(0);
+        assert_eq!(world.git(&["rev-parse", &name]), tip);
+        world.relay(&["verify"]).exits(0);
+    }
+}
+
+#[test]
 fn a_session_whose_ref_was_set_back_is_not_gone_on_with_from_there() {
     let (world, command, did) = harmed("git update-ref $R $R~2");
     did.says("somebody other than its driver moved").says("it stands at ");
@@ -58,4 +90,19 @@ fn a_session_whose_ref_was_set_back_is_not_gone_on_with_from_there() {
     assert_eq!(hint(&said), command);
     world.run("sh", &["-c", &command]).exits(0).says("second took over (leg 2)");
     world.relay(&["verify"]).exits(0);
+}
+
+#[test]
+fn notes_that_cannot_be_read_are_named_and_begin_anew() {
+    let world = World::new();
+    let first = world.program("first-agent", DONE);
+    world.configure(&scripted(&[("first", &first)]));
+    world.relay(&["init"]).exits(0);
+    world.relay(&["run", "A task"]).exits(0);
+    let missing = format!("{}\n", "1".repeat(40));
+    fs::write(world.repo.join(".git/refs/notes/relay"), missing).unwrap();
+    let said = world.relay(&["verify"]).exits(4).says("the notes of git relay cannot be read");
+    assert_eq!(hint(&said), "git update-ref -d refs/notes/relay && git relay verify");
+    world.run("sh", &["-c", &hint(&said)]).exits(0);
+    world.relay(&["finish"]).exits(0);
 }

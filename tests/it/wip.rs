@@ -140,6 +140,47 @@ fn files_without_their_git_pointer_are_kept_as_they_are() {
 }
 
 #[test]
+fn nothing_is_laid_out_through_a_link_or_over_a_repository_of_the_person_s() {
+    for (what, harm) in [
+        ("is a link", "rm -r .relay/sessions/$S; ln -s \"$HOME/precious\" .relay/sessions/$S"),
+        ("is a link", "rm -r .relay; mkdir -p .relay; ln -s \"$HOME\" .relay/sessions"),
+        ("is no folder", "rm -r .relay/sessions/$S; echo mine >.relay/sessions/$S"),
+        ("is a repository of its own", "cd .relay/sessions/$S; rm .git; git init -q ."),
+        ("is a link", "cd .relay/sessions/$S; mv .git \"$HOME/p\"; ln -s \"$HOME/p\" .git"),
+    ] {
+        let world = world(3600, WORKS);
+        world.relay(&["run", "A task"]).exits(1);
+        let precious = world.home.join("precious");
+        world.write_at(&precious.join("mine.txt"), "mine\n");
+        world.run("sh", &["-c", &format!("S={}; {harm}", world.session())]).exits(0);
+        let branch = world.git(&["rev-parse", &format!("relay/{}", world.session())]);
+        for words in [&["resume"][..], &["handoff", "--to", "second"]] {
+            let did = world.relay(words).exits(1).says(what);
+            assert!(did.stderr.contains("hint: move it away: mv '"), "{harm}:\n{}", did.stderr);
+        }
+        assert_eq!(fs::read_dir(&precious).unwrap().count(), 1, "{harm}");
+        assert!(!world.home.join("found").exists(), "{harm}: an agent was started");
+        assert_eq!(world.git(&["rev-parse", &format!("relay/{}", world.session())]), branch);
+    }
+}
+
+#[test]
+fn torn_files_of_a_worktree_are_written_again() {
+    for (name, torn) in [("HEAD", ""), ("gitdir", "\0\0"), ("commondir", ""), (".git", "\0")] {
+        let world = world(3600, WORKS);
+        world.relay(&["run", "A task"]).exits(1);
+        let git_dir = world.repo.join(".git/worktrees").join(world.session());
+        let file = if name == ".git" { world.worktree().join(name) } else { git_dir.join(name) };
+        let before = fs::read(&file).unwrap();
+        fs::write(&file, torn).unwrap();
+        world.relay(&["handoff", "--to", "second"]).exits(0).says("was no worktree any more");
+        assert_eq!(fs::read(&file).unwrap(), before, "{name}");
+        assert_eq!(read(&world, "found/half.txt"), "half\n", "{name}");
+        world.relay(&["verify"]).exits(0);
+    }
+}
+
+#[test]
 fn an_agent_s_own_git_never_meets_a_snapshot_of_its_work() {
     let busy = "cat >/dev/null; echo start; echo 'step one'; for n in $(seq 60); do \
          echo $n >f-$n.txt; git add f-$n.txt 2>>\"$HOME/errors\" && \

@@ -78,9 +78,8 @@ pub(super) fn refs(hub: &Hub, fix: bool) -> Result<Vec<Finding>> {
 
 pub(super) fn sessions(hub: &Hub) -> Result<Vec<Finding>> {
     let mut found = Vec::new();
-    for (id, kept) in store::list_lost(&hub.repo)? {
-        let lost = store::lost(&id, &kept, "it is gone").into();
-        found.push(Finding::of(&format!("session {id}"), &lost));
+    for lost in store::list_lost(&hub.repo, &hub.trust)? {
+        found.push(Finding::of(&format!("session {}", lost.id), &lost.fault.into()));
     }
     for id in store::list(&hub.repo)? {
         let subject = format!("session {id}");

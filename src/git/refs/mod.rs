@@ -189,6 +189,37 @@ impl Repository {
         names.filter_map(|name| Some(format!("{prefix}{}", name.strip_suffix(".lock")?))).collect()
     }
 
+    /// The refs in the folder `prefix` whose file is there and empty, as a power cut leaves it, and
+    /// that stand nowhere else; with the file.
+    pub fn torn_refs(&self, prefix: &str) -> Result<Vec<(String, PathBuf)>> {
+        let entries = std::fs::read_dir(self.ref_path(prefix)).into_iter().flatten().flatten();
+        let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+        let mut torn = Vec::new();
+        for name in names.filter(|name| !self.reftable && !name.ends_with(".lock")) {
+            let (name, file) =
+                (format!("{prefix}{name}"), self.ref_path(&format!("{prefix}{name}")));
+            // One that is gone meanwhile was a driver's own doing.
+            if file.is_file() && self.read_ref(&name)?.is_none() && file.is_file() {
+                torn.push((name, file));
+            }
+        }
+        Ok(torn)
+    }
+
+    /// Every commit in the store that has `line` in its message, reachable or not. Slow: it looks at
+    /// all of them.
+    pub fn commits_that_say(&self, line: &str) -> Result<Vec<Oid>> {
+        let words = ["cat-file", "--batch-all-objects", "--unordered"];
+        let check = "--batch-check=%(objecttype) %(objectname)";
+        let output = self.git(words.into_iter().chain([check])).run()?;
+        let text = String::from_utf8_lossy(&output);
+        let all = text.lines().filter_map(|row| Oid::new(row.strip_prefix("commit ")?));
+        let says = |commit: &Oid| {
+            self.read_commit(commit).is_ok_and(|it| it.message.lines().any(|found| found == line))
+        };
+        Ok(all.filter(says).collect())
+    }
+
     /// Removes the lock of a ref of ours, for who holds the session's lock: nobody writes it now.
     pub fn clear_own_lock(&self, name: &str) -> Result<()> {
         if !name.starts_with(RELAY) {

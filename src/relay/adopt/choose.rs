@@ -46,6 +46,9 @@ pub fn choose(
     if let Some(id) = caller.map(|caller| caller.id.as_str()).or(named) {
         let mut found = store::named(&homes, id);
         found.retain(|it| caller.is_none_or(|caller| it.agent().name == caller.agent));
+        if found.len() > 1 {
+            nearest(hub, &mut found)?;
+        }
         return Ok(match found.len() {
             0 => Choice::Nothing,
             1 => Choice::Plain(Box::new(found.remove(0))),
@@ -73,6 +76,23 @@ pub fn choose(
         .into());
     }
     Ok(plain(rows(hub, found, running)))
+}
+
+/// Of several with one name, those that worked in this worktree; else those of this repository.
+fn nearest(hub: &Hub, found: &mut Vec<Found>) -> Result<()> {
+    let here = Repository::open(&env::current_folder()?)?.work_tree().to_owned();
+    let mut places = hub.repo.places()?;
+    let place =
+        |it: &Found| it.cwd.as_deref().and_then(|cwd| places.of(cwd)).map(|it| it.to_path_buf());
+    let at: Vec<_> = found.iter().map(place).collect();
+    let is_here = |place: &Option<std::path::PathBuf>| place.as_ref() == Some(&here);
+    let (some_here, some_ours) = (at.iter().any(is_here), at.iter().any(Option::is_some));
+    let mut at = at.iter();
+    found.retain(|_| {
+        let place = at.next().unwrap_or(&None);
+        if some_here { is_here(place) } else { !some_ours || place.is_some() }
+    });
+    Ok(())
 }
 
 /// The one that is plainly meant.

@@ -16,7 +16,7 @@ pub use place::{Known, Place, place_of};
 use super::leg::{HowEnded, Leg};
 use super::{Driver, End, Hub};
 use crate::agents::Debris;
-use crate::agents::store::{self, Kept};
+use crate::agents::store::{self, Home};
 use crate::error::Fault;
 use crate::git::{Caps, Repository, branch_ref, wip_ref};
 use crate::host::config::Secrets;
@@ -42,7 +42,7 @@ impl Driver<'_> {
             received_at: Some(adoption.last_seen_at),
             ..Dispatch::begin(adoption.agent.clone(), nonce, 1, adoption.last_seen_at)
         };
-        if transcript_of(&adoption).is_none() {
+        if transcript_of(self.hub, &adoption).is_none() {
             let (agent, id) = (&adoption.agent, &adoption.agent_session);
             let what = format!("the transcript of {agent}'s session {id} is gone");
             let hint = format!("git relay abort {}", self.session().session_id);
@@ -77,6 +77,20 @@ impl Driver<'_> {
             return Ok(Taken { parent, commit: None, staged, not_captured });
         };
         let mut repo = Repository::open(&self.hub.place(source))?;
+        let here = self.hub.place(source);
+        let is_there = repo.common_dir() == self.hub.repo.common_dir()
+            && repo.work_tree().canonicalize().ok() == here.canonicalize().ok();
+        if !is_there {
+            let what = format!(
+                "'{}', where it worked, is no worktree of this repository any more",
+                here.display()
+            );
+            let hint = format!(
+                "put it back, then git relay resume {id}; or: git relay abort {id}",
+                id = session.session_id
+            );
+            return Err(Fault::refused(what).hint(hint).into());
+        }
         repo.set_durability(self.hub.repo.durability());
         place::must_be_at_rest(&repo, &format!("git relay resume {}", session.session_id))?;
         let name = wip_ref(&session.session_id);
@@ -164,19 +178,30 @@ impl Hub {
     }
 }
 
-/// The file of what is adopted, found again by the agent's own id.
-pub(super) fn transcript_of(adoption: &Adoption) -> Option<PathBuf> {
-    let (_, keeps) = store::agents().find(|(agent, _)| agent.name == adoption.agent.as_str())?;
-    let home = match &adoption.config_folder {
+/// The file of what is adopted, found again by the agent's own id and by where it worked: an id may
+/// be there more than once, in a copied project say. A link in its place is not followed.
+pub(super) fn transcript_of(hub: &Hub, adoption: &Adoption) -> Option<PathBuf> {
+    let (agent, keeps) =
+        store::agents().find(|(agent, _)| agent.name == adoption.agent.as_str())?;
+    let path = match &adoption.config_folder {
         Some(folder) => PathBuf::from(folder),
         None => env::home().ok()?.join(keeps.below_home),
     };
-    let mut found = None;
-    (keeps.files)(&home, &mut |kept| match kept {
-        Kept::File(path, id) if id == adoption.agent_session => found = Some(path),
-        Kept::File(..) | Kept::Packed => {}
-    });
-    found
+    let home = Home { agent, path, is_default: adoption.config_folder.is_none() };
+    let mut found = store::named(&[home], &adoption.agent_session);
+    found.retain(|found| found.id == adoption.agent_session);
+    let Some(source) = adoption.source.as_deref().map(|source| hub.place(source)) else {
+        // Where it worked was gone when it was adopted: only one can be told from others.
+        return found.pop().filter(|_| found.is_empty()).map(|found| found.transcript);
+    };
+    let mut places = hub.repo.places().ok()?;
+    let worked_there = |cwd: &Path| match places.of(cwd) {
+        Some(place) => *place == *source,
+        None => cwd.starts_with(&source),
+    };
+    let mut worked_there = worked_there;
+    found.retain(|found| found.cwd.as_deref().is_some_and(&mut worked_there));
+    found.into_iter().next().map(|found| found.transcript)
 }
 
 /// Every known spelling of the root that an agent worked in: as it is, and as the agent's own

@@ -25,7 +25,8 @@ impl Driver<'_> {
         };
         let fold = self.hub.seat(&adoption.agent)?.agent.fold;
         let fold = fold.context("an agent whose session was found has a parser")?;
-        let path = transcript_of(adoption).context("the transcript of a running agent is there")?;
+        let path = transcript_of(self.hub, adoption)
+            .context("the transcript of a running agent is there")?;
         let mut transcript = Tail::new(path);
         let mut leg = Leg::of(Transcript::default());
         let agent = &adoption.agent;

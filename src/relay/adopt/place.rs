@@ -114,7 +114,14 @@ impl Known {
     pub fn of(hub: &Hub) -> Result<Self> {
         let ids = store::list(&hub.repo)?;
         let loaded = ids.iter().filter_map(|id| Some(hub.load(id).ok()?.session));
-        Ok(Self(loaded.collect()))
+        let mut all: Vec<Session> = loaded.collect();
+        // What is lost can come back.
+        for lost in store::list_lost(&hub.repo, &hub.trust)? {
+            let kept = lost.kept.as_ref();
+            let state = kept.map(|kept| store::load_at(&hub.repo, &hub.trust, &lost.id, kept));
+            all.extend(state.and_then(Result::ok));
+        }
+        Ok(Self(all))
     }
 
     /// Refuses a session of an agent's that is adopted already, or is a leg that we started.

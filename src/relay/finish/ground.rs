@@ -101,7 +101,7 @@ impl Driver<'_> {
 
     /// Whether worktree and git dir of the session are both there.
     pub(in crate::relay) fn is_whole(&self) -> bool {
-        self.worktree().join(".git").exists() && self.git_dir().join("HEAD").exists()
+        self.hub.repo.is_laid_out(&self.git_dir(), &self.worktree())
     }
 
     /// Whether the session is over, `end` being how, and something of it lies about yet.

@@ -4,12 +4,19 @@ use super::{contract, left, make_dirty, text, world};
 use crate::it::support::{World, binary};
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
 
 /// Adopts, and is killed by its git the `n`-th time it calls it with `words`.
 fn killed_at(words: &str, n: usize) -> Option<World> {
+    killed_at_in(|world| world.repo.clone(), words, n)
+}
+
+/// The agent worked in `place`.
+fn killed_at_in(place: impl Fn(&World) -> PathBuf, words: &str, n: usize) -> Option<World> {
     let mut world = world();
-    make_dirty(&world, &world.repo);
-    left(&world, "claude", "todos-limit", &world.repo);
+    let place = place(&world);
+    make_dirty(&world, &place);
+    let id = left(&world, "claude", "todos-limit", &place);
     let git =
         String::from_utf8(std::process::Command::new("which").arg("git").output().unwrap().stdout);
     let git = git.unwrap().trim().to_owned();
@@ -26,7 +33,7 @@ fn killed_at(words: &str, n: usize) -> Option<World> {
     let path = format!("{}:{}", shims.display(), std::env::var("PATH").unwrap());
     world.set("PATH", path);
     let mut command = world.command(binary());
-    let output = command.args(["adopt", "--headless"]).output().unwrap();
+    let output = command.args(["adopt", &id, "--headless"]).output().unwrap();
     world.variables.remove(std::ffi::OsStr::new("PATH"));
     (output.status.signal() == Some(9)).then_some(world)
 }
@@ -43,6 +50,48 @@ fn goes_on(world: &World) {
     assert_eq!(text(&world.worktree().join("greeting.txt")), "hello\nhalf\n");
     world.relay(&["verify"]).exits(0);
     world.git(&["fsck", "--strict"]);
+}
+
+#[test]
+fn a_place_that_became_another_repository_is_left_alone() {
+    let linked = |world: &World| {
+        let place = world.root.join("linked");
+        world.git(&["worktree", "add", "-q", "-b", "side", place.to_str().unwrap()]);
+        place
+    };
+    let world = killed_at_in(linked, "worktree add", 1).expect("it is killed");
+    let place = world.root.join("linked");
+    fs::remove_file(place.join(".git")).unwrap();
+    let git = |words: &[&str]| world.git(&[&["-C", place.to_str().unwrap()], words].concat());
+    git(&["init", "-q"]);
+    git(&[
+        "-c",
+        "user.name=A",
+        "-c",
+        "user.email=a@b.c",
+        "commit",
+        "-q",
+        "--allow-empty",
+        "-m",
+        "Another one",
+    ]);
+    let seen = || (git(&["for-each-ref"]), git(&["count-objects"]), git(&["status", "--short"]));
+    let before = seen();
+    world.relay(&["resume"]).exits(1).says("is no worktree of this repository any more");
+    assert_eq!(seen(), before);
+}
+
+#[test]
+fn a_transcript_that_became_a_link_is_not_followed() {
+    let world = killed_at("worktree add", 1).expect("it is killed");
+    let folder = world.home.join(".claude/projects/-somewhere");
+    let own = fs::read_dir(folder).unwrap().next().unwrap().unwrap().path();
+    let elsewhere = world.home.join("elsewhere");
+    fs::rename(&own, &elsewhere).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, &own).unwrap();
+    world.relay(&["resume"]).exits(1).says("the transcript of claude's session");
+    fs::rename(&elsewhere, &own).unwrap();
+    goes_on(&world);
 }
 
 #[test]

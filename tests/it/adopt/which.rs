@@ -77,6 +77,46 @@ fn what_was_adopted_before_is_adopted_again_only_by_name() {
 }
 
 #[test]
+fn one_of_many_that_adopt_at_once_gets_it() {
+    let world = world();
+    let id = left(&world, "claude", "todos-limit", &world.repo);
+    let start = || {
+        let mut command = world.command(binary());
+        command.args(["adopt", &id, "--headless", "--no-launch"]);
+        command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let started: Vec<Child> = (0..4).map(|_| start()).collect();
+    let ended: Vec<_> = started.into_iter().map(|it| it.wait_with_output().unwrap()).collect();
+    let won = ended.iter().filter(|output| output.status.success()).count();
+    assert_eq!(won, 1, "{ended:?}");
+    for output in ended.iter().filter(|output| !output.status.success()) {
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains("was adopted already, as session"), "{said}");
+    }
+    assert_eq!(world.git(&["for-each-ref", "refs/relay/sessions"]).lines().count(), 1);
+}
+
+#[test]
+fn one_id_in_two_projects_is_that_of_this_repository() {
+    for name in ["-a", "-zzz"] {
+        let world = world();
+        let id = left(&world, "claude", "todos-limit", &world.repo);
+        let own = transcript(&world, &id);
+        let text = fs::read_to_string(&own).unwrap();
+        let other = world.root.join("other");
+        fs::create_dir_all(&other).unwrap();
+        let text = text.replace(world.repo.to_str().unwrap(), other.to_str().unwrap());
+        let text = text.replace("Write greeting.txt", "Write something else");
+        let copy = world.home.join(format!(".claude/projects/{name}/{id}.jsonl"));
+        world.write_at(&copy, &text);
+        world.relay(&["adopt", &id, "--headless"]).exits(0);
+        assert!(envelope(&world).contains("Write greeting.txt"), "{name}");
+        assert!(!envelope(&world).contains("something else"), "{name}: two were mixed");
+        world.relay(&["verify"]).exits(0);
+    }
+}
+
+#[test]
 fn what_is_saved_without_a_launch_is_resumed_and_can_be_verified() {
     let world = world();
     left(&world, "codex", "limit", &world.repo);
