@@ -26,12 +26,13 @@ mod terminal;
 mod trust;
 mod verify;
 
+use crate::agents::Seat;
 use crate::cli::{Cli, Command};
 use crate::error::{Fault, kind_of};
 use crate::git::{self, Repository};
 use crate::host::config::{self, Durability};
 use crate::host::env;
-use crate::model::names::SessionId;
+use crate::model::names::{AgentName, SessionId};
 use crate::relay::{End, Hub};
 use crate::store::keys;
 use crate::ui::out;
@@ -119,6 +120,13 @@ fn open_hub() -> Result<Hub> {
     });
     let trust = keys::load_trust(&repo)?;
     Ok(Hub { repo, here, settings, trust })
+}
+
+/// The agents that are here, as `--agents` takes them.
+fn found_here(hub: &Hub) -> String {
+    let installed = Seat::installed(&hub.settings);
+    let words: Vec<&str> = installed.iter().map(AgentName::as_str).collect();
+    if words.is_empty() { "NAME,NAME".to_owned() } else { words.join(",") }
 }
 
 /// The exit code of a drive's end.
