@@ -188,6 +188,12 @@ impl Seat {
         Some(Self { name: name.clone(), agent, table })
     }
 
+    /// Every agent whose program is on this machine.
+    pub fn installed(settings: &Settings) -> Vec<AgentName> {
+        let all = Self::all(settings).into_iter();
+        all.filter(|seat| seat.program().is_some()).map(|seat| seat.name).collect()
+    }
+
     /// Every agent known here: those with an adapter, then those of the user's configuration.
     pub fn all(settings: &Settings) -> Vec<Self> {
         let built_in = ALL.into_iter().filter_map(|agent| AgentName::new(agent.name));

@@ -1,14 +1,19 @@
 //! `git relay adopt`
 
 use super::run::tell_json;
-use super::{code_of, open_hub, run as headless, start as interactive, terminal};
+use super::{
+    code_of, found_here, open_hub, open_repository, run as headless, start as interactive, terminal,
+};
+use crate::agents::shell_word;
 use crate::agents::store::{self, Found, Running};
 use crate::cli::{Adopt, Level};
 use crate::error::Fault;
+use crate::git::Repository;
 use crate::host::stand_by::stand_by;
 use crate::host::terminal as tty;
 use crate::host::{clock, config, lock};
 use crate::model::names::AgentName;
+use crate::model::screen;
 use crate::model::session::{Adoption, PermissionLevel, Process, Request};
 use crate::relay::adopt::{self, Caller, Choice, Known, Place};
 use crate::relay::detect::{self, Standing};
@@ -17,6 +22,7 @@ use crate::relay::{Hub, Options, not_in_a_leg};
 use crate::ui::terminal::Teller;
 use crate::ui::{out, progress};
 use anyhow::{Context, Result};
+use clap::ValueEnum;
 use serde_json::json;
 use std::time::Duration;
 
@@ -27,8 +33,8 @@ const TURN_PATIENCE: Duration = Duration::from_secs(30);
 
 pub(super) fn run(args: &Adopt) -> Result<u8> {
     not_in_a_leg()?;
-    let hub = open_hub()?;
     let running = store::running();
+    let hub = open_hub().map_err(|error| place_of_named(args, &running, error))?;
     let caller = adopt::caller(&running)?;
     if !args.no_launch
         && !args.headless
@@ -51,7 +57,7 @@ pub(super) fn run(args: &Adopt) -> Result<u8> {
         let (ours, state) = (&before.session_id, before.state);
         out::say(format!("relay: it was adopted before, as session {ours} ({state})"));
     }
-    let place = adopt::place_of(&hub, &found, args.clean)?;
+    let place = adopt::place_of(&hub, &found, args.clean, &typed(args, Some(&found.id), &[]))?;
     let process = at_work(args, &found, &running, caller.as_ref())?;
     let launches = !args.no_launch && caller.is_none();
     let task = task(&hub, args, &found, place, process, launches)?;
@@ -71,6 +77,51 @@ pub(super) fn run(args: &Adopt) -> Result<u8> {
     }
     driver.announced();
     terminal::drive(driver, |driver, end| tell_json(driver, end, args.json))
+}
+
+/// What was typed after the verb, to be said again with `id` and `more`.
+fn typed(args: &Adopt, id: Option<&str>, more: &[&str]) -> String {
+    let level = args.level.as_ref().and_then(ValueEnum::to_possible_value);
+    let flags = [
+        (args.include_dirty, "--include-dirty"),
+        (args.clean, "--clean"),
+        (args.headless, "--headless"),
+        (args.force, "--force"),
+        (args.no_launch, "--no-launch"),
+        (args.json, "--json"),
+    ];
+    let mut words: Vec<String> = id.map(shell_word).into_iter().collect();
+    if let Some(to) = &args.to {
+        words.extend(["--to".to_owned(), shell_word(to)]);
+    }
+    words.extend(flags.iter().filter(|(is_said, _)| *is_said).map(|(_, flag)| (*flag).to_owned()));
+    if let Some(level) = level {
+        words.extend(["--level".to_owned(), level.get_name().to_owned()]);
+    }
+    words.extend(
+        more.iter()
+            .filter(|flag| **flag != "--force" || !args.force)
+            .map(|flag| (*flag).to_owned()),
+    );
+    words.join(" ")
+}
+
+/// Outside every repository: where the session that was named worked, if that is known.
+fn place_of_named(args: &Adopt, running: &[Running], error: anyhow::Error) -> anyhow::Error {
+    let named = args.id.as_deref().map(|id| store::named(&store::homes(running), id));
+    let Some([found]) = named.as_deref() else { return error };
+    let Some(cwd) = found.cwd.as_deref().filter(|cwd| Repository::open(cwd).is_ok()) else {
+        return error;
+    };
+    if open_repository().is_ok() {
+        return error;
+    }
+    let shown = screen::line(&cwd.to_string_lossy());
+    error.context(Fault::refused("there is no repository here").hint(format!(
+        "cd {} && git relay adopt {}",
+        shell_word(&shown),
+        typed(args, Some(&found.id), &[])
+    )))
 }
 
 fn which(
@@ -109,8 +160,9 @@ fn which(
                 .hint(match same {
                     true => {
                         "in the worktree where the one that is meant worked: git relay adopt ID"
+                            .to_owned()
                     }
-                    false => "git relay adopt ID",
+                    false => format!("git relay adopt {}", typed(args, Some("ID"), &[])),
                 })
                 .into())
         }
@@ -150,8 +202,8 @@ fn at_work(
         "{agent} (process {pid}) still runs with it, and may go on by itself, at the reset of its limit say"
     ))
     .hint(format!(
-        "leave it there, or have it ended between two of its calls (SIGINT, then SIGTERM, then SIGKILL): git relay adopt {} --force",
-        found.id
+        "leave it there, or have it ended between two of its calls (SIGINT, then SIGTERM, then SIGKILL): git relay adopt {}",
+        typed(args, Some(&found.id), &["--force"])
     ))
     .into())
 }
@@ -227,7 +279,11 @@ fn receivers(
     agents.extend(to.clone().filter(|to| !hub.settings.agents.contains(to)));
     if agents.is_empty() && !has_terminal {
         return Err(Fault::usage("nobody has said which agents may receive this work")
-            .hint("name one: git relay adopt --to AGENT; or all, for good: git relay init")
+            .hint(format!(
+                "name one: git relay adopt {}; or all, for good: git relay init --agents {}",
+                typed(args, args.id.as_deref(), &["--to AGENT"]),
+                found_here(hub)
+            ))
             .into());
     }
     let named: Vec<String> = agents.iter().map(ToString::to_string).collect();
@@ -235,7 +291,7 @@ fn receivers(
     let Some(level) = launched else { return Ok((agents, to)) };
     if !args.headless && !has_terminal {
         return Err(Fault::refused("this is no terminal, and the agents are to work in one")
-            .hint("git relay adopt --headless")
+            .hint(format!("git relay adopt {}", typed(args, args.id.as_deref(), &["--headless"])))
             .into());
     }
     let asked: Vec<AgentName> = match &to {
@@ -246,7 +302,7 @@ fn receivers(
         return Err(Fault::refused(format!(
             "there is no other agent than {giver} to hand over to"
         ))
-        .hint("git relay adopt --to AGENT")
+        .hint(format!("git relay adopt {}", typed(args, args.id.as_deref(), &["--to AGENT"])))
         .into());
     }
     match args.headless {

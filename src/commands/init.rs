@@ -47,11 +47,7 @@ pub(super) fn run(args: &Init) -> Result<u8> {
         out::say(what);
         out::say(format!("hint: {TO_BE_KNOWN}"));
     }
-    let installed: Vec<AgentName> = Seat::all(&settings)
-        .into_iter()
-        .filter(|seat| seat.program().is_some())
-        .map(|seat| seat.name)
-        .collect();
+    let installed: Vec<AgentName> = Seat::installed(&settings);
     // What the configuration says already, narrowed perhaps by a shared file, is not written down
     // again: that would make the narrowing last.
     let (order, is_new) = match (wanted.is_empty(), settings.agents.is_empty()) {
@@ -149,7 +145,10 @@ fn tell(made: &[PathBuf], installed: &[AgentName], order: &[AgentName]) {
     out::say(format!("agents found here: {}", names(installed)));
     if order.is_empty() {
         out::say("agents to hand over to: none yet");
-        out::say("hint: git relay init --agents claude,codex");
+        out::say(match installed {
+            [] => "hint: git relay agents".to_owned(),
+            _ => format!("hint: git relay init --agents {}", names(installed).replace(", ", ",")),
+        });
     } else {
         out::say(format!("agents to hand over to, in this order: {}", names(order)));
         let absent: Vec<AgentName> =

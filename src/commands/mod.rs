@@ -26,12 +26,13 @@ mod terminal;
 mod trust;
 mod verify;
 
+use crate::agents::Seat;
 use crate::cli::{Cli, Command};
 use crate::error::{Fault, kind_of};
 use crate::git::{self, Repository};
 use crate::host::config::{self, Durability};
 use crate::host::env;
-use crate::model::names::SessionId;
+use crate::model::names::{AgentName, SessionId};
 use crate::relay::start::TO_BE_KNOWN;
 use crate::relay::{End, Hub};
 use crate::store::keys;
@@ -145,6 +146,13 @@ fn no_commit_yet(repo: &Repository) -> Result<anyhow::Error> {
         None => commit.to_owned(),
     };
     Ok(Fault::refused("this repository has no commit yet").hint(hint).into())
+}
+
+/// The agents that are here, as `--agents` takes them.
+fn found_here(hub: &Hub) -> String {
+    let installed = Seat::installed(&hub.settings);
+    let words: Vec<&str> = installed.iter().map(AgentName::as_str).collect();
+    if words.is_empty() { "NAME,NAME".to_owned() } else { words.join(",") }
 }
 
 /// The exit code of a drive's end.

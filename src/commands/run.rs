@@ -1,6 +1,6 @@
 //! `git relay run`
 
-use super::{code_of, no_commit_yet, open_hub};
+use super::{code_of, found_here, no_commit_yet, open_hub};
 use crate::cli::{Level, Run};
 use crate::error::Fault;
 use crate::host::config;
@@ -81,7 +81,7 @@ fn task(hub: &Hub, args: &Run) -> Result<Task> {
     if agents.is_empty() {
         none_is_left(hub)?;
         return Err(Fault::usage("nobody has said which agents may receive this work")
-            .hint("git relay init --agents claude,codex, or say --agents here")
+            .hint(format!("git relay init --agents {}, or say --agents here", found_here(hub)))
             .into());
     }
     for agent in &agents {

@@ -92,11 +92,7 @@ pub(super) fn agents(
 }
 
 fn confirmed(hub: &Hub) -> Result<Vec<AgentName>> {
-    let installed: Vec<AgentName> = Seat::all(&hub.settings)
-        .into_iter()
-        .filter(|seat| seat.program().is_some())
-        .map(|seat| seat.name)
-        .collect();
+    let installed: Vec<AgentName> = Seat::installed(&hub.settings);
     let names: Vec<&str> = installed.iter().map(AgentName::as_str).collect();
     let nobody = Fault::usage("nobody has said which agents may receive this work")
         .hint("git relay agents, then: git relay start --agents A,B 'the task'");

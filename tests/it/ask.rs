@@ -148,3 +148,15 @@ fn at_a_limit_without_a_reset_the_hint_starts_somebody() {
         assert_eq!(starts(&world), ["first", "first"]);
     }
 }
+
+/// Only agents that are here are proposed.
+#[test]
+fn the_agents_that_are_proposed_are_here() {
+    let mut world = World::new();
+    let own = world.program("own-agent", DONE);
+    let config = scripted(&[("own", &own)]);
+    world.configure(config.split_once('\n').unwrap().1);
+    world.set("PATH", format!("{}:/usr/bin:/bin", world.home.join("bin").display()));
+    world.relay(&["init"]).exits(0).says("hint: git relay init --agents own\n");
+    world.relay(&["run", "A task"]).exits(2).says("hint: git relay init --agents own, or say");
+}

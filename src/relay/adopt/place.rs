@@ -21,12 +21,12 @@ pub struct Place {
     pub source: Option<String>,
 }
 
-/// Looks at the place where `found` worked.
+/// Looks at the place where `found` worked. `typed`: what followed the verb, for a hint.
 ///
 /// # Errors
 /// Refused, before anything is made: it is gone, is in another repository, has nothing to build
 /// on, or an operation of git's is under way there.
-pub fn place_of(hub: &Hub, found: &Found, clean: bool) -> Result<Place> {
+pub fn place_of(hub: &Hub, found: &Found, clean: bool, typed: &str) -> Result<Place> {
     let id = &found.id;
     let Some(cwd) = &found.cwd else {
         return Err(Fault::refused(format!(
@@ -41,7 +41,7 @@ pub fn place_of(hub: &Hub, found: &Found, clean: bool) -> Result<Place> {
         if !clean {
             return Err(Fault::refused(format!("'{shown}', where it worked, is gone"))
                 .hint(format!(
-                    "to go on from what is checked out here, without what was not committed there: git relay adopt {id} --clean"
+                    "to go on from what is checked out here, without what was not committed there: git relay adopt {typed} --clean"
                 ))
                 .into());
         }
@@ -55,7 +55,7 @@ pub fn place_of(hub: &Hub, found: &Found, clean: bool) -> Result<Place> {
     })?;
     if repo.common_dir() != hub.repo.common_dir() {
         return Err(Fault::refused(format!("it worked in '{shown}', another repository"))
-            .hint(format!("cd '{shown}' && git relay adopt {id}"))
+            .hint(format!("cd '{shown}' && git relay adopt {typed}"))
             .into());
     }
     if repo.is_ours() {
@@ -65,7 +65,7 @@ pub fn place_of(hub: &Hub, found: &Found, clean: bool) -> Result<Place> {
             .hint(format!("git relay status {session}"))
             .into());
     }
-    must_be_at_rest(&repo, &format!("git relay adopt {id}"))?;
+    must_be_at_rest(&repo, &format!("git relay adopt {typed}"))?;
     let main = hub.repo.main_work_tree().unwrap_or_else(|| hub.repo.common_dir());
     let root = repo.work_tree();
     let source = match root.strip_prefix(main) {

@@ -1,7 +1,7 @@
 //! Which session is meant, who may receive it, and what is refused.
 
 use super::{envelope, left, world};
-use crate::it::support::{World, binary};
+use crate::it::support::{Did, World, binary};
 use std::fs;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, SystemTime};
@@ -138,11 +138,14 @@ fn a_leg_of_ours_and_nobody_are_refused() {
     world.relay(&["adopt"]).exits(1).says("may not do this");
     world.variables.clear();
     world.relay(&["adopt", "nothing"]).exits(1).says("no agent's session 'nothing' was found");
-    world.relay(&["adopt"]).exits(1).says("--headless");
+    world.relay(&["adopt"]).exits(1).says("hint: git relay adopt --headless\n");
+    let to = ["adopt", "01", "--clean", "--to", "second"];
+    world.relay(&to).exits(1).says("hint: git relay adopt 01 --to second --clean --headless\n");
     world.relay(&["adopt", "--to", "nobody"]).exits(2).says("no agent is called 'nobody'");
     world.relay(&["adopt", "--to", "codex", "--headless"]).exits(5).says("not installed");
     world.configure("");
-    world.relay(&["adopt", "--headless"]).exits(2).says("nobody has said which agents");
+    let did = world.relay(&["adopt", "--headless"]).exits(2).says("nobody has said which agents");
+    did.says("git relay init --agents ");
     assert_eq!(world.git(&["for-each-ref", "refs/relay/"]), "");
 }
 
@@ -200,7 +203,11 @@ fn an_agent_that_still_runs_is_ended_only_if_that_is_said() {
     let id = left(&world, "claude", "todos-limit", &world.repo);
     let mut runs = running(&world, &id, "trap 'exit 0' INT; while :; do sleep 0.05; done");
     let did = world.relay(&["adopt", "--headless"]).exits(1).says("still runs with it");
-    assert!(did.stderr.contains(&format!("git relay adopt {id} --force")), "{}", did.stderr);
+    assert!(
+        did.stderr.contains(&format!("git relay adopt {id} --headless --force")),
+        "{}",
+        did.stderr
+    );
     assert!(runs.0.try_wait().unwrap().is_none(), "it was ended");
     assert_eq!(world.git(&["for-each-ref", "refs/relay/"]), "");
     world.relay(&["adopt", "--headless", "--force"]).exits(0).says("ended between two calls");
@@ -257,4 +264,19 @@ fn an_environment_without_its_agent_is_refused() {
         .exits(1)
         .says("no codex can be seen above it")
         .says(&format!("git relay adopt {id}"));
+}
+
+/// Wherever it is typed, the folder that is known is named, and nothing that was typed is dropped.
+#[test]
+fn outside_every_repository_the_folder_to_go_to_is_named() {
+    let world = world();
+    let id = left(&world, "codex", "limit", &world.repo);
+    let mut command = world.command(binary());
+    command.args(["adopt", &id[..13], "--headless", "--to", "second"]).current_dir(&world.home);
+    let did = Did::of(&command.output().unwrap()).exits(1).says("no repository here");
+    let hint = format!(
+        "hint: cd {} && git relay adopt {id} --to second --headless\n",
+        world.repo.display()
+    );
+    did.says(&hint);
 }
