@@ -138,7 +138,7 @@ impl Repository {
 /// that is in a note too.
 fn torn() -> Fault {
     Fault::integrity(
-        "the notes of git relay cannot be read; the sessions themselves hold all of it",
+        "the notes in refs/notes/relay cannot be read; the sessions themselves hold all of it",
     )
     .hint("git update-ref -d refs/notes/relay, then: git relay verify")
 }

@@ -101,7 +101,8 @@ fn notes_that_cannot_be_read_are_named_and_begin_anew() {
     world.relay(&["run", "A task"]).exits(0);
     let missing = format!("{}\n", "1".repeat(40));
     fs::write(world.repo.join(".git/refs/notes/relay"), missing).unwrap();
-    let said = world.relay(&["verify"]).exits(4).says("the notes of git relay cannot be read");
+    let said =
+        world.relay(&["verify"]).exits(4).says("the notes in refs/notes/relay cannot be read");
     assert_eq!(hint(&said), "git update-ref -d refs/notes/relay && git relay verify");
     world.run("sh", &["-c", &hint(&said)]).exits(0);
     world.relay(&["finish"]).exits(0);

@@ -62,6 +62,8 @@ fn what_was_adopted_before_is_adopted_again_only_by_name() {
     did.says(&format!("git relay adopt {id}"));
     assert_eq!(named, first.as_str());
     let said = format!("it was adopted before, as session {first} (ABORTED)");
+    // States say their time in seconds.
+    std::thread::sleep(Duration::from_millis(1100));
     let (did, _) = relay(&["adopt", &id, "--headless", "--no-launch", "--json"]);
     let second = did.exits(0).says(&said).json()["run"]["sessionId"].clone();
     assert_ne!(second, first.as_str());
