@@ -191,6 +191,7 @@ pub fn homes(running: &[Running]) -> Vec<Home> {
     for (agent, store) in agents() {
         let usual = user.as_ref().map(|home| home.join(store.below_home));
         let named = env::var(store.variable).map(PathBuf::from);
+        let named = named.map(|path| std::path::absolute(&path).unwrap_or(path));
         let of_running = running.iter().filter(|other| other.agent.name == agent.name);
         let others = named.into_iter().chain(of_running.filter_map(|other| other.home.clone()));
         let all = usual.map(|path| (path, true)).into_iter();

@@ -12,6 +12,7 @@ use crate::git::Repository;
 use crate::host::stand_by::stand_by;
 use crate::host::terminal as tty;
 use crate::host::{clock, config, lock};
+use crate::model::foreign;
 use crate::model::names::AgentName;
 use crate::model::screen;
 use crate::model::session::{Adoption, PermissionLevel, Process, Request};
@@ -24,6 +25,7 @@ use crate::ui::{out, progress};
 use anyhow::{Context, Result};
 use clap::ValueEnum;
 use serde_json::json;
+use std::path::Path;
 use std::time::Duration;
 
 /// Of a prompt in a list.
@@ -222,7 +224,7 @@ fn task(
         false => PermissionLevel::Ask,
     };
     let transcript = found.read()?;
-    let prompt = transcript.prompts.first().map(|prompt| prompt.text.clone());
+    let prompt = transcript.prompts.first().map(|prompt| foreign::quoted(&prompt.text).text);
     let prompt = prompt.ok_or_else(|| {
         Fault::refused(format!("nobody has asked {name} anything in its session {}", found.id))
             .hint("git relay detect")
@@ -230,7 +232,7 @@ fn task(
     let home = &found.home;
     let config_folder = match home.is_default {
         true => None,
-        false => Some(home.path.to_str().context("the path of its folder is no UTF-8")?.to_owned()),
+        false => Some(written(&home.path)?),
     };
     let adoption = Adoption {
         agent: name,
@@ -331,4 +333,13 @@ fn for_later(hub: &Hub, args: &Adopt, task: &Task, caller: &Caller) -> Result<u8
         out::json("run", &json!({"end": "asked", "sessionId": id}))?;
     }
     Ok(0)
+}
+
+/// A folder as a session's state can name it.
+fn written(folder: &Path) -> Result<String> {
+    let text = folder.to_str().map(str::to_owned);
+    text.ok_or_else(|| {
+        let what = format!("the path of its folder '{}' is not UTF-8", folder.display());
+        Fault::refused(what).hint("git relay detect").into()
+    })
 }

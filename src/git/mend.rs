@@ -28,9 +28,10 @@ impl Repository {
     pub fn must_be_real(&self, git_dir: &Path, path: &Path, id: &SessionId) -> Result<()> {
         let refused = |found: &Path, what: &str| {
             let found = found.display();
-            Fault::refused(format!("'{found}', of the worktree of session '{id}', is {what}")).hint(
-                format!("move it away: mv '{found}' '{found}.aside'; then: git relay resume {id}"),
-            )
+            Fault::integrity(format!("'{found}', of the worktree of session '{id}', is {what}"))
+                .hint(format!(
+                    "move it away: mv '{found}' '{found}.aside'; then: git relay resume {id}"
+                ))
         };
         let root = self.main_work_tree().unwrap_or(&self.common_dir);
         let inside = path.strip_prefix(root).ok();

@@ -6,6 +6,7 @@ pub mod canon;
 pub mod contract;
 pub mod digest;
 pub mod envelope;
+pub mod foreign;
 pub mod fsm;
 pub mod heard;
 pub mod inbox;

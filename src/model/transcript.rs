@@ -429,8 +429,13 @@ impl PlanItem {
     }
 }
 
-/// `text` on one line, cut at `bytes_most`.
+/// `text` on one line, cut at `bytes_most`. What a line break or the cut goes through could not be
+/// told for a secret any more, so that is done before.
 pub fn one_line(text: &str, bytes_most: usize) -> String {
+    let breaks = |c: char| c.is_whitespace() && c != ' ';
+    let clean = (text.len() > bytes_most || text.contains(breaks))
+        .then(|| super::foreign::quoted(&shorten(text, TEXT_BYTES_MOST)).text);
+    let text = clean.as_deref().unwrap_or(text);
     let mut line = String::new();
     for word in text.split_whitespace() {
         if line.len() + word.len() + 1 > bytes_most {

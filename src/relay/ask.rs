@@ -3,9 +3,9 @@
 use super::{Hub, inbox};
 use crate::error::Fault;
 use crate::host::{clock, env, files, lock, process, random};
+use crate::model::foreign;
 use crate::model::inbox::{LINE_BYTES_MOST, Line, Says};
 use crate::model::names::SessionId;
-use crate::model::redact;
 use crate::model::session::{Outcome, Session, State};
 use crate::model::transcript::shorten;
 use crate::store;
@@ -41,7 +41,7 @@ pub fn append_as(path: &std::path::Path, says: Says, by: Option<String>) -> Resu
         *nonce = by;
     }
     if let Says::Record { text, .. } | Says::Handoff { reason: Some(text), .. } = &mut line.says {
-        *text = redact::redact(text).text;
+        *text = foreign::clean(text).text;
     }
     let mut text = serde_json::to_string(&line)?;
     let mut room = LINE_BYTES_MOST;

@@ -2,9 +2,9 @@
 
 use super::Hub;
 use crate::agents::store::{self, Context, Found, Running};
+use crate::model::foreign;
 use crate::model::names::SessionId;
 use crate::model::quota::Reading;
-use crate::model::redact;
 use crate::model::screen;
 use crate::model::session::Session;
 use crate::model::time::Timestamp;
@@ -156,7 +156,7 @@ fn last_turn(ending: Option<&Ending>) -> &'static str {
 
 /// A text on one line, without secrets and without anything that moves a cursor.
 pub fn fit(text: &str, chars_most: usize) -> String {
-    screen::first_chars(&redact::redact(&screen::one_line(text)).text, chars_most)
+    screen::first_chars(&foreign::one_line(text), chars_most)
 }
 
 /// The sessions of this repository that are ours, to tell their agents' from others.

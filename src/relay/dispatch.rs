@@ -10,7 +10,7 @@ use crate::model::fsm::Event;
 use crate::model::names::{AgentName, Nonce};
 use crate::model::receivers;
 use crate::model::session::{Dispatch, DispatchOutcome, State};
-use crate::model::{redact, screen};
+use crate::model::{foreign, screen};
 use crate::store::audit::{self, Note, Verified};
 use crate::store::{keys, short};
 use anyhow::{Context, Result};
@@ -73,7 +73,7 @@ impl Driver<'_> {
                 return Err(error);
             }
             self.sweep(&nonce)?;
-            let detail = redact::redact(&format!("{error:#}")).text;
+            let detail = foreign::clean(&format!("{error:#}")).text;
             let outcome = DispatchOutcome::Failed;
             self.step(&Event::DispatchFailed { outcome, detail, resets_at: None }, None)?;
         }
@@ -277,7 +277,7 @@ impl Driver<'_> {
                 last = String::from_utf8_lossy(line).into_owned();
             }
         });
-        let said = screen::line(&redact::redact(&last).text);
+        let said = screen::line(&foreign::clean(&last).text);
         match read {
             Ok(()) if !said.is_empty() => format!("{detail}: {said}"),
             _ => detail,

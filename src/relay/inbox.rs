@@ -3,9 +3,9 @@
 use super::{Driver, LEG_VARIABLE};
 use crate::error::Fault;
 use crate::host::files;
+use crate::model::foreign;
 use crate::model::fsm::Event;
 use crate::model::inbox::{self, Line, Says};
-use crate::model::redact;
 use crate::model::session::{Declared, Request, SafePoint, Session};
 use anyhow::Result;
 use std::path::{Path, PathBuf};
@@ -72,7 +72,7 @@ pub fn facts(session: &Session, lines: &[Line]) -> (Vec<Declared>, Option<Reques
                     facts.push(Declared {
                         id: line.id.clone(),
                         kind: *fact,
-                        text: redact::redact(text).text,
+                        text: foreign::clean(text).text,
                         by: by(nonce),
                         leg: session.leg.max(1),
                         at: line.at,
@@ -83,7 +83,7 @@ pub fn facts(session: &Session, lines: &[Line]) -> (Vec<Declared>, Option<Reques
             Says::Handoff { to, reason, force, no_launch, nonce } => {
                 request = Some(Request {
                     to: to.clone().filter(|to| session.agents.contains(to)),
-                    reason: reason.as_deref().map(|reason| redact::redact(reason).text),
+                    reason: reason.as_deref().map(|reason| foreign::clean(reason).text),
                     by: by(nonce),
                     at: line.at,
                     force: *force,

@@ -1,11 +1,11 @@
 //! What a leg's signs add up to: has it started, was it received, how did it end.
 
+use crate::model::foreign;
 use crate::model::quota::Reading;
 use crate::model::session::{DispatchOutcome, LegEnd, Outcome};
 use crate::model::time::Timestamp;
 use crate::model::transcript::shorten;
 use crate::model::transcript::{Ending, PlanStatus, Sign, Transcript, Trouble};
-use crate::model::{redact, screen};
 use std::collections::BTreeSet;
 
 /// What is read of a text of the agent's, and what is kept of it.
@@ -14,8 +14,7 @@ const KEPT_BYTES_MOST: usize = 600;
 
 /// An agent's own words as the session may hold and show them: one line, no secret, not long.
 fn words(text: &str) -> String {
-    let line = screen::one_line(&shorten(text, READ_BYTES_MOST));
-    shorten(&redact::redact(&line).text, KEPT_BYTES_MOST)
+    shorten(&foreign::one_line(&shorten(text, READ_BYTES_MOST)), KEPT_BYTES_MOST)
 }
 
 /// [`words`] for whatever an ending says.

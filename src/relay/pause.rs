@@ -13,7 +13,7 @@ use crate::model::inbox::{Line, Says};
 use crate::model::names::{Nonce, Oid};
 use crate::model::session::{Outcome, SafePoint, Snapshot};
 use crate::model::time::Timestamp;
-use crate::model::{redact, screen};
+use crate::model::{foreign, redact, screen};
 use anyhow::{Context, Result};
 use std::path::PathBuf;
 use std::time::Instant;
@@ -274,5 +274,5 @@ fn noted_by(line: &Line, nonce: &Nonce) -> bool {
 
 /// A name out of the work tree as a state or a message of ours may hold it.
 fn words(text: &str) -> String {
-    redact::redact(&screen::line(text)).text
+    foreign::line(text)
 }

@@ -56,7 +56,7 @@ impl Driver<'_> {
             .plan
             .iter()
             .filter(|item| item.status != PlanStatus::Completed)
-            .map(|item| crate::model::redact::redact(&item.text).text)
+            .map(|item| crate::model::foreign::one_line(&item.text))
             .collect()
     }
 

@@ -10,7 +10,7 @@ use crate::git::{Caps, Repository};
 use crate::host::{clock, lock, random};
 use crate::model::names::{AgentName, Oid, SessionId};
 use crate::model::session::{Adoption, PermissionLevel, Request, Session, Workplace, port_base};
-use crate::model::{redact, screen};
+use crate::model::{foreign, screen};
 use crate::store::{self, Stored};
 use anyhow::{Context, Result};
 use std::path::Component;
@@ -58,7 +58,7 @@ pub fn begin<'a>(
     branches_can_be_made(hub)?;
     clear_unborn(hub)?;
     worktrees_can_be_made(hub)?;
-    let redacted = redact::redact(&task.text).text;
+    let redacted = foreign::clean(&task.text).text;
     let id = SessionId::from_task(&redacted, &random::hex(4)?).context("words make an id")?;
     let workplace = Workplace {
         worktree: hub.settings.worktree_dir.join(id.as_str()).to_string_lossy().into_owned(),

@@ -2,7 +2,7 @@
 //! depends on colour, so there is none. A reader that went away is no error.
 
 use crate::error::{hint_of, kind_of, of_the_machine};
-use crate::model::{redact, screen};
+use crate::model::foreign;
 use serde::Serialize;
 use std::io::{self, ErrorKind, Write};
 use std::path::Path;
@@ -12,7 +12,7 @@ pub const JSON_VERSION: u32 = 1;
 
 /// Text as it may be shown: no secret, nothing that moves a cursor, one line.
 fn shown(text: &str) -> String {
-    redact::redact(&screen::line(text)).text
+    foreign::line(text)
 }
 
 /// Writes data as it is.

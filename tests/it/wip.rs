@@ -91,7 +91,7 @@ fn a_worktree_that_no_agent_has_seen_comes_back_with_all_it_had() {
         world.relay(&["run", "A task", "--no-launch"]).exits(0);
         let session = world.session();
         world.run("sh", &["-c", &format!("S={session}; {command}")]).exits(0);
-        world.relay(&["finish"]).exits(1).says("git relay resume");
+        world.relay(&["finish", &session]).exits(1).says("git relay resume");
         let did = world.relay(&["resume"]);
         assert_eq!(did.code, Some(0), "{what}:\n{}", did.stderr);
         did.says("restored from its branch").says("copied 1 ignored files");
@@ -155,7 +155,7 @@ fn nothing_is_laid_out_through_a_link_or_over_a_repository_of_the_person_s() {
         world.run("sh", &["-c", &format!("S={}; {harm}", world.session())]).exits(0);
         let branch = world.git(&["rev-parse", &format!("relay/{}", world.session())]);
         for words in [&["resume"][..], &["handoff", "--to", "second"]] {
-            let did = world.relay(words).exits(1).says(what);
+            let did = world.relay(words).exits(4).says(what);
             assert!(did.stderr.contains("hint: move it away: mv '"), "{harm}:\n{}", did.stderr);
         }
         assert_eq!(fs::read_dir(&precious).unwrap().count(), 1, "{harm}");

@@ -1,11 +1,11 @@
 //! `git relay detect ID --show`: all that is known of one session.
 
-use super::value;
+use super::{open_repository, value};
 use crate::agents::store::{Found, Running};
 use crate::git::Repository;
 use crate::host::clock;
 use crate::model::transcript::{Ending, PlanStatus, Prompt, Transcript, Trouble};
-use crate::model::{redact, screen};
+use crate::model::{foreign, screen};
 use crate::relay::detect::{self, Ours, fit};
 use crate::ui::out;
 use crate::ui::progress::ago;
@@ -42,18 +42,24 @@ struct File {
     git: &'static str,
 }
 
-/// Where the files are now that the session wrote: of those in the worktree of its folder, as git
-/// says.
+/// Where the files are now that the session wrote: of those in a worktree of this repository, as
+/// git says. Of another one git is not asked: it runs the filters that are configured there, and
+/// it was the transcript that named it.
 fn files(found: &Found, transcript: &Transcript) -> Vec<File> {
     let cwd = found.cwd.clone().unwrap_or_default();
-    let repo = Repository::open(&cwd).ok();
+    let there = Repository::open(&cwd).ok();
+    let here = open_repository().ok();
+    let is_here = |repo: &Repository| {
+        here.as_ref().is_some_and(|here| here.common_dir() == repo.common_dir())
+    };
+    let repo = there.as_ref().filter(|repo| is_here(repo));
     let below = |path: &Path| -> Option<PathBuf> {
         let folder = path.parent()?;
         let name = path.file_name()?;
         let real = folder.ancestors().find_map(|above| {
             Some(above.canonicalize().ok()?.join(folder.strip_prefix(above).ok()?))
         })?;
-        Some(real.join(name).strip_prefix(repo.as_ref()?.work_tree()).ok()?.to_owned())
+        Some(real.join(name).strip_prefix(repo?.work_tree()).ok()?.to_owned())
     };
     let touched: Vec<(PathBuf, Option<PathBuf>)> = transcript
         .files
@@ -64,10 +70,12 @@ fn files(found: &Found, transcript: &Transcript) -> Vec<File> {
         .map(|path| (path.clone(), below(&path)))
         .collect();
     let paths: BTreeSet<PathBuf> = touched.iter().filter_map(|(_, below)| below.clone()).collect();
-    let says = repo.as_ref().and_then(|repo| repo.standings(&paths).ok());
+    let says = repo.and_then(|repo| repo.standings(&paths).ok());
     let git = |below: Option<&PathBuf>| match (below, &says) {
         (Some(path), Some(says)) => says.get(path).map_or("not known", |standing| standing.word()),
         (None, Some(_)) => "not in this repository",
+        (_, None) if repo.is_some() => "not known",
+        (_, None) if there.is_some() => "not known: git is asked in its own repository only",
         (_, None) => "not known: no repository is there now",
     };
     touched
@@ -146,7 +154,8 @@ fn commands(transcript: &Transcript) -> Result<()> {
         let code = run.exit_code.map_or("exit ?".to_owned(), |code| format!("exit {code}"));
         item(&format!("{code:<8} {}", run.command))?;
         if run.exit_code != Some(0)
-            && let Some(last) = run.tail.lines().rev().find(|line| !line.trim().is_empty())
+            && let Some(last) =
+                foreign::tail(&run.tail).text.lines().rev().find(|line| !line.trim().is_empty())
         {
             item(&format!("         {last}"))?;
         }
@@ -176,13 +185,13 @@ fn item(words: &str) -> Result<()> {
 }
 
 /// A foreign text without secrets and without anything that moves a cursor.
-fn text(foreign: &str) -> String {
-    redact::redact(&screen::sanitise(foreign)).text
+fn text(words: &str) -> String {
+    foreign::quoted(words).text
 }
 
 /// A foreign text, line by line and indented, so that none of it can be taken for ours.
-fn paragraph(foreign: &str) -> Result<()> {
-    let text = screen::first_chars(&text(foreign), CHARS_MOST);
+fn paragraph(words: &str) -> Result<()> {
+    let text = screen::first_chars(&text(words), CHARS_MOST);
     text.lines().try_for_each(|line| out::line(format!("    {line}")))
 }
 
@@ -221,7 +230,7 @@ fn known(transcript: &Transcript, files: &[File]) -> Value {
         .iter()
         .map(|run| {
             json!({"command": text(&run.command), "exitCode": run.exit_code,
-                "tail": text(&run.tail)})
+                "tail": foreign::tail(&run.tail).text})
         })
         .collect();
     let open: Vec<_> = transcript

@@ -2,13 +2,13 @@
 //! is still too large the next step in a fixed order gives up what is worth least.
 
 use super::attach::{FACTS, Made, PROMPT};
-use super::clean::head_before_cut;
 use super::limits::{Bound, Bounds, ROOMY, STEPS, bound};
 use super::lists::note_left_out;
 use super::{Draft, sources::SUMMARY_BY};
 use crate::model::contract::{
     CORE_BYTES_MOST, CommandEntry, Contract, FileEntry, FileManifest, PlanEntry, Statement,
 };
+use crate::model::foreign::head_before_cut;
 use crate::model::session::NotCaptured;
 use crate::model::transcript::{PlanStatus, shorten};
 use std::collections::HashMap;

@@ -1,8 +1,9 @@
 //! The one door through which foreign text enters a contract.
 
-use crate::model::redact::{Redacted, redact};
-use crate::model::screen::{first_chars, sanitise};
-use crate::model::transcript::{TAIL_BYTES_MOST, shorten};
+use crate::model::foreign;
+use crate::model::redact::Redacted;
+use crate::model::screen::first_chars;
+use crate::model::transcript::shorten;
 use std::collections::BTreeMap;
 
 /// Names (branch, model, account) are at most about this long; git's longest ref is 250.
@@ -21,14 +22,16 @@ impl Cleaner {
         self.found
     }
 
-    /// `text` sanitised, then redacted: taking out an escape sequence can join a secret that it
-    /// had parted. Always given whole texts, so that no cut can halve a secret before.
+    /// A text, always given whole, so that no cut can halve a secret before.
     pub(super) fn text(&mut self, text: &str) -> String {
-        let Redacted { text, found } = redact(&sanitise(text));
-        for (kind, count) in found {
+        self.count(foreign::clean(text))
+    }
+
+    fn count(&mut self, redacted: Redacted) -> String {
+        for (kind, count) in redacted.found {
             *self.found.entry(kind).or_default() += count;
         }
-        text
+        redacted.text
     }
 
     /// A name or an attribution: cleaned, on one line, short.
@@ -47,66 +50,20 @@ impl Cleaner {
         first_chars(&self.name(by), BY_CHARS_MOST)
     }
 
-    /// A text out of a transcript, whose reader may have cut it, unredacted: the words beside
-    /// such a cut may be halves of secrets, so they go.
+    /// A text out of a transcript, whose reader may have cut it, unredacted.
     pub(super) fn quoted(&mut self, text: &str) -> String {
-        let whole_words = without_torn_words(text);
-        self.text(&whole_words)
+        self.count(foreign::quoted(text))
     }
 
-    /// The end of a command's output, which may begin anywhere in a line.
+    /// The end of a command's output.
     pub(super) fn tail(&mut self, tail: &str) -> String {
-        // A tail shorter than this by more than a character was not cut.
-        if tail.len() + 4 <= TAIL_BYTES_MOST {
-            return self.text(tail);
-        }
-        let from = tail.find(char::is_whitespace).unwrap_or(tail.len());
-        self.text(&tail[from..])
+        self.count(foreign::tail(tail))
     }
-}
-
-const CUT_FROM: &str = "\n[... ";
-const CUT_TO: &str = " bytes cut ...]\n";
-
-/// `text` without the words that touch a cut made by [`shorten`].
-fn without_torn_words(text: &str) -> String {
-    let Some((head, rest)) = text.split_once(CUT_FROM) else {
-        return text.to_owned();
-    };
-    let Some((bytes, tail)) = rest.split_once(CUT_TO) else {
-        return text.to_owned();
-    };
-    if bytes.is_empty() || !bytes.bytes().all(|b| b.is_ascii_digit()) {
-        return text.to_owned();
-    }
-    let head = head.rfind(char::is_whitespace).map_or("", |at| &head[..at]);
-    let tail = tail.find(char::is_whitespace).map_or("", |at| &tail[at..]);
-    format!("{head}{CUT_FROM}{bytes}{CUT_TO}{tail}")
-}
-
-/// The part of `text` before a cut made by [`shorten`], if there is one.
-pub(super) fn head_before_cut(text: &str) -> Option<&str> {
-    let (head, rest) = text.split_once(CUT_FROM)?;
-    rest.contains(CUT_TO).then_some(head)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn words_beside_a_cut_go_and_the_cut_stays_named() {
-        let cut = shorten(&format!("{} {}", "head words", "secret".repeat(900)), 1200);
-        let clean = without_torn_words(&cut);
-        assert!(clean.starts_with("head words\n[... "), "{clean}");
-        assert!(!clean.contains("secret"));
-        assert_eq!(
-            without_torn_words("a\n[... b bytes cut ...]\nc"),
-            "a\n[... b bytes cut ...]\nc"
-        );
-        assert_eq!(head_before_cut(&cut).map(|head| head.starts_with("head")), Some(true));
-        assert_eq!(head_before_cut("whole"), None);
-    }
 
     #[test]
     fn a_secret_parted_by_an_escape_is_found() {

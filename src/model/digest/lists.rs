@@ -1,8 +1,9 @@
 //! Lists of statements: who said what, merged over legs, each once.
 
 use super::Facts;
-use super::clean::{Cleaner, head_before_cut};
+use super::clean::Cleaner;
 use crate::model::contract::{Standing, Statement};
+use crate::model::foreign::head_before_cut;
 use crate::model::session::{DeclaredKind, NotCaptured};
 use std::collections::HashSet;
 

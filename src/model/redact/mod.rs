@@ -1,8 +1,8 @@
 //! Takes secrets out of text before it is stored or shown.
 //!
-//! The text is read up to three times: as it stands, with backslash escapes undone (a transcript
-//! is JSON, often JSON in JSON), and with the words at line ends put together (what a terminal
-//! or a diff broke in two). One automaton looks for the words of the table; a row's pattern is
+//! The text is read up to four times: as it stands, with backslash escapes undone (a transcript
+//! is JSON, often JSON in JSON), without what is not seen (colours, zero-width characters), and
+//! with the words at line ends put together (what a terminal or a diff broke in two). One automaton looks for the words of the table; a row's pattern is
 //! compiled and run only where its word stands. Every pattern is bounded, so the time is linear
 //! in the text.
 //!
@@ -195,9 +195,17 @@ fn scan(raw: &[u8]) -> Vec<Hit> {
         });
     }
     let base = decoded.as_ref().unwrap_or(&plain);
-    let joined = View::joined(&base.bytes);
+    let bare = View::bare(&base.bytes);
+    if let Some(bare) = &bare {
+        look(bare, false, &mut |kind, rank, start, end| {
+            let (start, end) = bare.raw(start, end);
+            add(&mut found, base, kind, rank, start, end);
+        });
+    }
+    let joined = View::joined(bare.as_ref().map_or(&base.bytes, |bare| &bare.bytes));
     look(&joined, false, &mut |kind, rank, start, end| {
         let (start, end) = joined.raw(start, end);
+        let (start, end) = bare.as_ref().map_or((start, end), |bare| bare.raw(start, end));
         add(&mut found, base, kind, rank, start, end);
     });
     settle(raw, found)

@@ -551,3 +551,41 @@ proptest! {
         redact(&String::from_utf8_lossy(&bytes));
     }
 }
+
+#[test]
+fn what_is_not_seen_parts_no_token() {
+    let token = format!("ghp_{}", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8");
+    for unseen in [
+        "\0",
+        "\u{7}",
+        "\u{8}",
+        "\u{7f}",
+        "\u{200b}",
+        "\u{ad}",
+        "\u{feff}",
+        "\u{202e}",
+        "\u{2060}",
+        "\u{1b}[31m",
+        "\u{1b}]8;;http://a\u{7}",
+        "\u{1b}]0;t\u{1b}\\",
+        "\u{1b}(B",
+        "<U+200B>",
+        "\\u200b",
+        "\0\0\u{1b}[0m\u{ad}",
+    ] {
+        for at in [2, 4, 20, 39] {
+            let (head, rest) = token.split_at(at);
+            let text = format!("with {head}{unseen}{rest} done");
+            let clean = redact(&text).text;
+            assert_eq!(clean, "with [redacted:github-token] done", "{text:?}");
+        }
+        let (head, rest) = token.split_at(20);
+        let (middle, last) = rest.split_at(9);
+        let text = format!("{head}{unseen}{middle}\n{last}\n");
+        assert!(!redact(&text).text.contains(middle), "{text:?}");
+        // It stands between two things, too; what follows a password's name is taken for one.
+        for text in [format!("A=b{unseen}USER={unseen}HOME=/root"), format!("a{unseen}b")] {
+            assert_eq!(redact(&text).text, text);
+        }
+    }
+}

@@ -1,6 +1,7 @@
 //! The same text read in other ways: escapes undone, broken lines put together. A view knows
 //! where each of its bytes came from.
 
+use crate::model::screen;
 use memchr::{memchr, memchr_iter};
 use std::borrow::Cow;
 
@@ -15,7 +16,7 @@ struct Piece {
 pub struct View<'a> {
     pub bytes: Cow<'a, [u8]>,
     pieces: Vec<Piece>,
-    /// Where in the view a line break was taken out.
+    /// Where in the view a line break, or something that is not seen, was taken out.
     pub joins: Vec<usize>,
 }
 
@@ -49,6 +50,30 @@ impl<'a> View<'a> {
             return None;
         }
         view.copy(raw, done, raw.len());
+        Some(view.0)
+    }
+
+    /// Without what is not seen where it is shown: escape sequences, control characters, those
+    /// without a width, and what such a one is shown as. Every place of one is a join. `None` where
+    /// there is nothing to leave out.
+    pub fn bare(base: &[u8]) -> Option<View<'static>> {
+        let first = (0..base.len()).find(|&at| unseen(&base[at..]).is_some())?;
+        let mut view = Building::new(base.len());
+        let (mut done, mut at) = (0, first);
+        while at < base.len() {
+            let Some(len) = unseen(&base[at..]) else {
+                at += 1;
+                continue;
+            };
+            view.copy(base, done, at);
+            let place = view.0.bytes.len();
+            if view.0.joins.last() != Some(&place) {
+                view.0.joins.push(place);
+            }
+            at += len;
+            done = at;
+        }
+        view.copy(base, done, base.len());
         Some(view.0)
     }
 
@@ -140,6 +165,54 @@ impl Building {
         self.0.pieces.push(Piece { view, raw, raw_len, whole: true });
         self.0.bytes.to_mut().extend_from_slice(value.encode_utf8(&mut [0; 4]).as_bytes());
     }
+}
+
+/// How long what `rest` begins with is, if it is not seen where it is shown.
+fn unseen(rest: &[u8]) -> Option<usize> {
+    match *rest.first()? {
+        0x1b => Some(escape_sequence(rest).unwrap_or(1)),
+        b'\n' | b'\t' | b'\r' => None,
+        0..b' ' | 0x7f => Some(1),
+        b'<' => shown_number(rest),
+        lead @ 0xc2..=0xf4 => {
+            let len = match lead {
+                ..=0xdf => 2,
+                ..=0xef => 3,
+                _ => 4,
+            };
+            let c = std::str::from_utf8(rest.get(..len)?).ok()?.chars().next()?;
+            (c.is_control() || screen::invisible(c)).then_some(len)
+        }
+        _ => None,
+    }
+}
+
+/// How long the escape sequence is that `rest` begins with.
+fn escape_sequence(rest: &[u8]) -> Option<usize> {
+    let past = |from: usize, within: std::ops::RangeInclusive<u8>| {
+        from + rest[from..].iter().take_while(|byte| within.contains(byte)).count()
+    };
+    let (end, last) = match rest.get(1)? {
+        b'[' => (past(2, b' '..=b'?'), b'@'..=b'~'),
+        b']' | b'P' | b'X' | b'^' | b'_' => {
+            let ends = |byte: &u8| matches!(byte, 7 | 0x1b | b'\n' | b'\r');
+            let end = 2 + rest[2..].iter().take(RUN_MOST).position(ends)?;
+            return match rest[end] {
+                7 => Some(end + 1),
+                0x1b if rest.get(end + 1) == Some(&b'\\') => Some(end + 2),
+                _ => None,
+            };
+        }
+        _ => (past(1, b' '..=b'/'), b'0'..=b'~'),
+    };
+    last.contains(rest.get(end)?).then_some(end + 1)
+}
+
+/// `<U+200B>`, as a character that is not seen is shown.
+fn shown_number(rest: &[u8]) -> Option<usize> {
+    let digits = rest.strip_prefix(b"<U+")?;
+    let len = digits.iter().take(6).take_while(|byte| byte.is_ascii_hexdigit()).count();
+    (len >= 4 && digits.get(len) == Some(&b'>')).then_some(len + 4)
 }
 
 /// What stands after the backslashes, and how long it is.

@@ -22,10 +22,10 @@ use crate::git::{Caps, Repository, branch_ref, wip_ref};
 use crate::host::config::Secrets;
 use crate::host::{clock, env, files, random};
 use crate::model::adoption::Left;
+use crate::model::foreign;
 use crate::model::fsm::Event;
 use crate::model::moved::Moved;
 use crate::model::names::{Nonce, Oid};
-use crate::model::redact;
 use crate::model::session::{Adoption, Dispatch, Taken};
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
@@ -51,7 +51,7 @@ impl Driver<'_> {
         let (transcript, _) = self.hub.transcript(self.session(), &dispatch)?;
         let taken = self.take_along(&adoption)?;
         let open = transcript.plan.iter().filter(|item| item.is_open());
-        let open_items = open.map(|item| redact::redact(&item.text).text).collect();
+        let open_items = open.map(|item| foreign::one_line(&item.text)).collect();
         let leg = Leg::of(transcript);
         let how = match how {
             HowEnded::ByItself if leg.was_interrupted() => HowEnded::ByHand,
@@ -227,5 +227,5 @@ pub fn spellings(root: Option<&Path>, cwd: Option<&str>) -> Vec<String> {
 
 /// A name out of a work tree as a state of ours may hold it.
 fn words(text: &str) -> String {
-    redact::redact(&crate::model::screen::line(text)).text
+    foreign::line(text)
 }

@@ -174,9 +174,9 @@ fn a_long_first_record_is_read_to_its_end() {
     let path = claude(&world.home.join(".claude"), "-x", CLAUDE);
     put(&path, &record(&world.repo, &format!("Look at this: {picture}")), 0);
     let found = sessions(&world, &[]);
-    assert!(found[0]["firstPrompt"].as_str().unwrap().starts_with("Look at this: AAAA"));
+    assert!(found[0]["firstPrompt"].as_str().unwrap().starts_with("Look at this:"));
     let shown = world.relay(&["detect"]).exits(0).stdout;
-    let prompt = shown.lines().find(|line| line.contains("Look at this: AAAA")).unwrap();
+    let prompt = shown.lines().find(|line| line.contains("Look at this:")).unwrap();
     assert!(prompt.chars().count() < 100, "{prompt}");
 }
 
@@ -222,4 +222,64 @@ fn files_that_change_while_they_are_read_do_no_harm() {
             assert!(words.contains(&"--show") || did.stdout.contains("7943843d"), "{}", did.stdout);
         }
     });
+}
+
+/// Whatever a secret is parted by, or cut by, where it is kept for later: no half of it is shown.
+#[test]
+fn no_half_of_a_secret_is_shown() {
+    let world = World::new();
+    let secret = format!("ghp_{}", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8");
+    let (head, rest) = secret.split_at(20);
+    let cut = format!("{secret} {}", "y".repeat(2048 - 40));
+    let call = serde_json::json!({
+        "type": "assistant", "isSidechain": false, "cwd": world.repo.to_str().unwrap(),
+        "sessionId": CLAUDE, "timestamp": "2026-11-30T00:08:48.627Z",
+        "message": {"role": "assistant", "content": [
+            {"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "print it"}}]},
+    });
+    let result = serde_json::json!({
+        "type": "user", "isSidechain": false, "cwd": world.repo.to_str().unwrap(),
+        "sessionId": CLAUDE, "timestamp": "2026-11-30T00:08:48.627Z",
+        "message": {"role": "user", "content": [
+            {"type": "tool_result", "tool_use_id": "t1", "is_error": true, "content": format!("Exit code 1\n{cut}")}]},
+    });
+    let path = claude(&world.home.join(".claude"), "-x", CLAUDE);
+    for parts in ["\n", "\r", "\u{1b}[1m", "\0", "\u{200b}"] {
+        let prompt = record(&world.repo, &format!("Look at {head}{parts}{rest} first"));
+        put(&path, &format!("{prompt}{call}\n{result}\n"), 1);
+        for words in [
+            &["detect"][..],
+            &["detect", "--json"],
+            &["detect", CLAUDE, "--show"],
+            &["detect", CLAUDE, "--show", "--json"],
+        ] {
+            let said = world.relay(words).exits(0).stdout;
+            assert!(said.contains("Look at"), "{said}");
+            assert!(
+                words.len() < 3 || said.contains("print it") && said.contains("yyyy"),
+                "{said}"
+            );
+            for part in [head, rest, &secret[30..]] {
+                assert!(!said.contains(part), "{parts:?} {words:?}: {said}");
+            }
+        }
+    }
+}
+
+/// The folder is the transcript's word: nothing that is configured there is run.
+#[test]
+fn git_is_not_asked_in_another_repository() {
+    let world = World::new();
+    let other = world.root.join("other");
+    let mark = world.root.join("ran");
+    world.git(&["clone", "-q", world.repo.to_str().unwrap(), other.to_str().unwrap()]);
+    let filter = format!("touch '{}'; cat", mark.display());
+    world.git(&["-C", other.to_str().unwrap(), "config", "filter.x.clean", &filter]);
+    fs::write(other.join(".gitattributes"), "* filter=x\n").unwrap();
+    let text = recorded("codex", "rich", &other);
+    fs::write(other.join("greeting.txt"), "hello\n").unwrap();
+    put(&codex(&world.home.join(".codex"), "dddd"), &text, 0);
+    let shown = world.relay(&["detect", "dddd", "--show"]).exits(0);
+    shown.says("greeting.txt").says("git is asked in its own repository only");
+    assert!(!mark.exists());
 }
