@@ -176,8 +176,8 @@ fn unseen(rest: &[u8]) -> Option<usize> {
         b'<' => shown_number(rest),
         lead @ 0xc2..=0xf4 => {
             let len = match lead {
-                ..=0xdf => 2,
-                ..=0xef => 3,
+                0xc2..=0xdf => 2,
+                0xe0..=0xef => 3,
                 _ => 4,
             };
             let c = std::str::from_utf8(rest.get(..len)?).ok()?.chars().next()?;
