@@ -194,13 +194,11 @@ pub(super) fn transcript_of(hub: &Hub, adoption: &Adoption) -> Option<PathBuf> {
         // Where it worked was gone when it was adopted: only one can be told from others.
         return found.pop().filter(|_| found.is_empty()).map(|found| found.transcript);
     };
-    let mut places = hub.repo.places().ok()?;
-    let worked_there = |cwd: &Path| match places.of(cwd) {
-        Some(place) => *place == *source,
-        None => cwd.starts_with(&source),
-    };
-    let mut worked_there = worked_there;
-    found.retain(|found| found.cwd.as_deref().is_some_and(&mut worked_there));
+    // Git is not asked: a worktree that is half made would keep it from answering.
+    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let root = real(&source);
+    let worked_there = |cwd: &Path| cwd.starts_with(&source) || real(cwd).starts_with(&root);
+    found.retain(|found| found.cwd.as_deref().is_some_and(worked_there));
     found.into_iter().next().map(|found| found.transcript)
 }
 
