@@ -217,19 +217,19 @@ fn crash_loop_of_a_finish() {
 #[test]
 #[ignore = "minutes: tests/run runs it"]
 fn crash_loop_of_a_finish_by_merge() {
-    FINISH_BY_MERGE.play();
+    FINISH_BY_MERGE.play_at(Points::all, 3);
 }
 
 #[test]
 #[ignore = "minutes: tests/run runs it"]
 fn crash_loop_of_a_finish_without_a_worktree() {
-    FINISH_ELSEWHERE.play();
+    FINISH_ELSEWHERE.play_at(Points::all, 3);
 }
 
 #[test]
 #[ignore = "minutes: tests/run runs it"]
 fn crash_loop_of_a_finish_taken_back() {
-    FINISH_TAKEN_BACK.play();
+    FINISH_TAKEN_BACK.play_at(Points::all, 3);
 }
 
 #[test]
