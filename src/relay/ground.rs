@@ -22,6 +22,8 @@ use std::path::PathBuf;
 const GUARD_FILE: &str = "guard.json";
 /// Holds the nonce of the leg after which all was as it had been.
 const SETTLED_FILE: &str = "settled";
+/// Says that hooks or the like were found changed after a leg: they may be its agent's.
+const PLANTED_FILE: &str = "planted";
 const SHOWN_FILE: &str = "silenced.json";
 const GUARD_BYTES_MOST: u64 = 4 * 1024 * 1024;
 
@@ -146,6 +148,7 @@ impl Driver<'_> {
         let shown = canon::encode(&shown).context("facts can be encoded")?;
         files::replace(&folder.join(SHOWN_FILE), &shown, 0o600)?;
         files::remove(&folder.join(SETTLED_FILE))?;
+        files::remove(&folder.join(PLANTED_FILE))?;
         let bytes = self.hub.guard_facts(self.session())?.encoded()?;
         files::replace(&folder.join(GUARD_FILE), &bytes, 0o600)?;
         Ok(sha256(&bytes))
@@ -167,29 +170,21 @@ impl Driver<'_> {
     /// Names what changed of the things that our own git calls are deaf to: hooks, the file-system
     /// monitor. No reason to stop, but people should know.
     fn tell_silenced(&mut self) -> Result<()> {
-        let what = self.silenced_changes()?;
+        let what = self.hub.silenced_changes(self.session())?;
         if !what.is_empty() {
+            if !self.hub.is_settled(self.session())? {
+                let folder = self.hub.folder(&self.session().session_id);
+                files::replace(&folder.join(PLANTED_FILE), b"", 0o600)?;
+            }
             self.notice_once(format!("changed during the leg, look at it: {what}"));
         }
         Ok(())
     }
 
-    fn silenced_changes(&self) -> Result<String> {
-        let folder = self.hub.folder(&self.session().session_id);
-        let Some(before) = files::read(&folder.join(SHOWN_FILE), GUARD_BYTES_MOST)? else {
-            return Ok(String::new());
-        };
-        let Ok(before) = canon::decode::<BTreeMap<String, String>>(&before) else {
-            return Ok(String::new());
-        };
-        let now = guard::silenced_facts(self.hub.repo.common_dir())?;
-        Ok(guard::differences(&before, &now).join(", "))
-    }
-
     /// Before the user's own git runs for us, and with it their hooks: those must be the ones that
     /// they had when the agent was started.
     pub(super) fn check_hooks(&mut self) -> Result<()> {
-        let what = self.silenced_changes()?;
+        let what = self.hub.silenced_changes(self.session())?;
         if what.is_empty() || self.options.accept_config {
             return Ok(());
         }
@@ -267,17 +262,47 @@ impl Facts {
 }
 
 impl super::Hub {
+    /// Whether all was looked at since the last agent ended, and was as it had been.
+    fn is_settled(&self, session: &Session) -> Result<bool> {
+        let settled = files::read(&self.folder(&session.session_id).join(SETTLED_FILE), 64)?;
+        Ok(settled.is_some_and(|nonce| {
+            session.dispatch.as_ref().is_some_and(|d| d.nonce.as_str().as_bytes() == nonce)
+        }))
+    }
+
+    /// What an agent may have changed of what trial commits would run, in one line; empty where
+    /// that is nothing, or a person's doing since.
+    pub fn may_be_planted(&self, session: &Session) -> Result<String> {
+        let planted = self.folder(&session.session_id).join(PLANTED_FILE).exists();
+        match planted || !self.is_settled(session)? {
+            true => self.silenced_changes(session),
+            false => Ok(String::new()),
+        }
+    }
+
+    /// What changed since launch of the things that our own git calls are deaf to, in one line; empty
+    /// where nothing did, or nothing was recorded.
+    fn silenced_changes(&self, session: &Session) -> Result<String> {
+        let path = self.folder(&session.session_id).join(SHOWN_FILE);
+        let Some(before) = files::read(&path, GUARD_BYTES_MOST)? else {
+            return Ok(String::new());
+        };
+        let Ok(before) = canon::decode::<BTreeMap<String, String>>(&before) else {
+            return Ok(String::new());
+        };
+        let now = guard::silenced_facts(self.repo.common_dir())?;
+        Ok(guard::differences(&before, &now).join(", "))
+    }
+
     /// The facts as they are now; once they were found unchanged after a leg, those outside the
     /// repository's own configuration stay as they were then.
     pub(super) fn guard_facts(&self, session: &Session) -> Result<Facts> {
         let common = self.repo.common_dir();
         let repository =
             guard::guard_facts(common, &self.git_dir(session), &self.worktree(session))?;
-        let settled = files::read(&self.folder(&session.session_id).join(SETTLED_FILE), 64)?;
-        let is_settled = settled.is_some_and(|nonce| {
-            session.dispatch.as_ref().is_some_and(|d| d.nonce.as_str().as_bytes() == nonce)
-        });
-        if is_settled && let Some(recorded) = self.recorded_facts(session)? {
+        if self.is_settled(session)?
+            && let Some(recorded) = self.recorded_facts(session)?
+        {
             return Ok(Facts { repository, outside: recorded.outside });
         }
         let mut outside = guard::outer_facts(common)?;

@@ -355,3 +355,25 @@ fn an_agent_that_nobody_watches_is_a_problem() {
     world.relay(&["abort"]).exits(0);
     world.relay(&["doctor"]).exits(0);
 }
+
+#[test]
+fn hooks_that_an_agent_planted_are_named_and_not_tried() {
+    let world = World::new();
+    let agent = world.program(
+        "agent",
+        "cat >/dev/null; echo start; echo 'step one'\n\
+         printf '#!/bin/sh\\ntouch \"%s/ran\"\\n' \"$HOME\" >../../../.git/hooks/prepare-commit-msg\n\
+         chmod +x ../../../.git/hooks/prepare-commit-msg; echo 'done it'\n",
+    );
+    world.configure(&scripted(&[("only", &agent)]));
+    world.relay(&["init"]).exits(0);
+    world.relay(&["run", "Do little"]).exits(0).says("changed during the leg");
+    let (code, found) = doctor(&world, &[]);
+    assert_eq!(code, Some(1));
+    for subject in ["hooks of agents", "hooks, main tree"] {
+        let one = found.iter().find(|one| one["subject"] == subject).unwrap();
+        let what = one["what"].as_str().unwrap();
+        assert!(what.contains("no hook was tried"), "{what}");
+    }
+    assert!(!world.home.join("ran").exists(), "the agent's hook was run");
+}

@@ -15,6 +15,9 @@ const DESKTOP_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 pub(super) fn agents(hub: &Hub, fix: bool) -> Result<Vec<Finding>> {
     let subject = "hooks of agents";
     let common = hub.repo.common_dir();
+    if let Some(finding) = planted(hub, subject)? {
+        return Ok(vec![finding]);
+    }
     let mut found = Vec::new();
     if hooks::are_stale(common)? {
         let what = "the hooks folder is not as this program makes it";
@@ -43,6 +46,10 @@ pub(super) fn peoples(hub: &Hub, fix: bool) -> Result<Vec<Finding>> {
             let what = format!("wrote git relay's block in '{}'", path.display());
             found.push(Finding::new(Level::Fixed, "hooks, main tree", what));
         }
+    }
+    if let Some(finding) = planted(hub, "hooks, main tree")? {
+        found.push(finding);
+        return Ok(found);
     }
     let main = hub.repo.hooks_folder()?;
     found.extend(tried(&hub.repo, &hub.repo, "hooks, main tree")?);
@@ -79,6 +86,28 @@ pub(super) fn peoples(hub: &Hub, fix: bool) -> Result<Vec<Finding>> {
         found.extend(tried(&hub.repo, &own, &subject)?);
     }
     Ok(found)
+}
+
+/// A trial runs the hooks that are there. What was changed since the agent of an open session was
+/// started may be that agent's doing: it is named, and nothing is tried.
+fn planted(hub: &Hub, subject: &str) -> Result<Option<Finding>> {
+    for id in crate::store::list(&hub.repo)? {
+        let Ok(stored) = hub.load(&id) else { continue };
+        let session = &stored.session;
+        let what = match session.state.is_end() {
+            true => String::new(),
+            false => hub.may_be_planted(session)?,
+        };
+        if !what.is_empty() {
+            let what = format!(
+                "changed since an agent of session {id} was started: {what}; no hook was tried"
+            );
+            let next =
+                format!("look at it and put it back, or end the session: git relay finish {id}");
+            return Ok(Some(Finding::problem(subject, what).next(next)));
+        }
+    }
+    Ok(None)
 }
 
 /// Tries the hooks of one worktree, and says why they do not reach us if they do not.
