@@ -2,18 +2,22 @@
 //!
 //! The text is read up to four times: as it stands, with backslash escapes undone (a transcript
 //! is JSON, often JSON in JSON), without what is not seen (colours, zero-width characters), and
-//! with the words at line ends put together (what a terminal or a diff broke in two). One automaton looks for the words of the table; a row's pattern is
-//! compiled and run only where its word stands. Every pattern is bounded, so the time is linear
-//! in the text.
+//! with the words at line ends put together (what a terminal or a diff broke in two). One automaton
+//! looks for the words of the table; a row's pattern is compiled and run only where its word
+//! stands. Every pattern is bounded, so the time is linear in the text.
 //!
 //! Redacting twice changes nothing more.
 
+mod address;
+mod assigned;
+mod code;
+mod looks;
 mod pem;
+mod placeholder;
 mod rules;
 #[cfg(test)]
 #[allow(clippy::print_stdout)] // recall is a number to be seen
 mod tests;
-mod values;
 mod view;
 
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind, MatchKind};
@@ -239,7 +243,7 @@ fn look(view: &View, all: bool, emit: &mut dyn FnMut(&'static str, usize, usize,
                 if !value.admits(at.0) {
                     continue;
                 }
-                if let Some(found) = values::assigned(bytes, at, name, spelled) {
+                if let Some(found) = assigned::assigned(bytes, at, name, spelled) {
                     value.looked_to(found.end);
                     if found.secret {
                         emit(kind, RANK_NAME + index, found.start, found.end);
@@ -247,7 +251,7 @@ fn look(view: &View, all: bool, emit: &mut dyn FnMut(&'static str, usize, usize,
                 }
             }
             Word::Address => {
-                if let Some((kind, start, end)) = values::in_address(bytes, at.0) {
+                if let Some((kind, start, end)) = address::in_address(bytes, at.0) {
                     emit(kind, RANK_ADDRESS, start, end);
                 }
             }
@@ -315,7 +319,7 @@ fn row(view: &View, index: usize, word: (usize, usize), all: bool) -> Option<(us
             let body = if lead == 0 { &bytes[word.1..end] } else { &bytes[start..end] };
             let sound = match prefix {
                 Prefix::Telling => !is_filler(body),
-                Prefix::Loose => values::looks_mixed(body) && body.iter().any(u8::is_ascii_digit),
+                Prefix::Loose => looks::looks_mixed(body) && body.iter().any(u8::is_ascii_digit),
             };
             Some((start, end, sound && is_edge_after(view, end)))
         }
@@ -346,13 +350,13 @@ fn row(view: &View, index: usize, word: (usize, usize), all: bool) -> Option<(us
             let call = window.get(group.end()) == Some(&b'(');
             let sound = match gate {
                 _ if call => false,
-                Gate::Password => !values::is_placeholder(text) && values::looks_mixed(text),
+                Gate::Password => !placeholder::is_placeholder(text) && looks::looks_mixed(text),
                 Gate::Mixed => {
-                    values::looks_mixed(text)
+                    looks::looks_mixed(text)
                         && text.iter().filter(|b| b.is_ascii_digit()).count() >= 2
                 }
                 Gate::Basic => is_basic(text),
-                Gate::Cookies => values::has_session(text),
+                Gate::Cookies => looks::has_session(text),
             };
             Some((word.0 + group.start(), word.0 + group.end(), sound))
         }
