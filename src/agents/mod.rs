@@ -11,8 +11,8 @@ pub mod history;
 mod loose;
 #[cfg(test)]
 mod recorded;
-mod skim;
 pub mod store;
+mod trouble;
 
 use crate::host::config::{AgentTable, Settings};
 use crate::host::env;

@@ -4,7 +4,7 @@
 //!
 //! The encoding of the folder is lossy, so that its name says nothing: every file is asked.
 
-use crate::agents::skim;
+use crate::agents::loose::skim;
 use crate::agents::store::{Context, Head, Held, Kept, Store, id_of, plain_id};
 use crate::host::{files, records};
 use crate::model::session::Process;

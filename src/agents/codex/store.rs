@@ -3,7 +3,7 @@
 //! open. A subagent's thread has a file of its own among them. Old ones may be compressed
 //! (`.jsonl.zst`): these are counted, not read.
 
-use crate::agents::skim;
+use crate::agents::loose::skim;
 use crate::agents::store::{Context, Head, Held, Kept, Store, id_of};
 use crate::host::{records, running};
 use crate::model::session::Process;

@@ -4,6 +4,7 @@
 //! Fields are found by parsing, never by a byte pattern: a tool's output may hold any JSON.
 
 mod scan;
+pub(super) mod skim;
 mod text;
 
 use crate::model::time::Timestamp;

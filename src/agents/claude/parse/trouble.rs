@@ -2,9 +2,10 @@
 
 use super::{Record, loose};
 use crate::agents::loose::Raw;
+use crate::agents::trouble::{Class, trouble};
 use crate::model::quota::{Reading, permille};
 use crate::model::time::Timestamp;
-use crate::model::transcript::{LABEL_BYTES_MOST, Trouble, shorten};
+use crate::model::transcript::Trouble;
 use std::borrow::Cow;
 
 impl Record<'_> {
@@ -33,27 +34,9 @@ impl Record<'_> {
                     && if *field == Field::Text { fact.starts_with(value) } else { fact == *value }
             })
         });
-        let text = shorten(text, LABEL_BYTES_MOST);
-        match class.map(|(_, _, class)| class) {
-            Some(Class::Limit) => {
-                Trouble::Limit { resets_at: loose::epoch(limits.resets_at), text }
-            }
-            Some(Class::Transient) => Trouble::Transient(text),
-            Some(Class::Overload) => Trouble::Overload(text),
-            Some(Class::Auth) => Trouble::Auth(text),
-            Some(Class::Context) => Trouble::Context(text),
-            None => Trouble::Other(text),
-        }
+        let class = class.map(|(_, _, class)| *class);
+        trouble(class, text, loose::epoch(limits.resets_at))
     }
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Class {
-    Limit,
-    Transient,
-    Overload,
-    Auth,
-    Context,
 }
 
 /// Where an error record says what it is.

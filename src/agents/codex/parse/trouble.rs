@@ -1,9 +1,10 @@
 //! What a failed turn's error is, and what the rate limits say.
 
 use crate::agents::loose::{self, Raw, loose};
+use crate::agents::trouble::{self, Class};
 use crate::model::quota::{Reading, permille};
 use crate::model::time::Timestamp;
-use crate::model::transcript::{LABEL_BYTES_MOST, Trouble, shorten};
+use crate::model::transcript::Trouble;
 
 /// The readings in `rate_limits`. A window is told by its length, never by its slot; other meters
 /// than Codex's own have windows of the same lengths and are left out.
@@ -35,15 +36,6 @@ pub(super) fn readings(raw: Raw<'_>, observed_at: Timestamp) -> Vec<Reading> {
 fn whole_window(minutes: i64) -> Option<u32> {
     let known = [300, 10_080].into_iter().find(|known| (minutes - known).abs() <= 3);
     u32::try_from(known.unwrap_or(minutes)).ok().filter(|minutes| *minutes > 0)
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Class {
-    Limit,
-    Transient,
-    Overload,
-    Auth,
-    Context,
 }
 
 /// `codex_error_info`, which decides where it is there and says more than "other".
@@ -96,26 +88,13 @@ pub(super) fn trouble(info: Raw<'_>, message: &str) -> Trouble {
         loose::integer(loose::object::<Status<'_>>(Some(detail))?.http_status_code)
     });
     let plain = message.replace('’', "'");
-    let class = CODES
-        .iter()
-        .find(|(known, _)| code.as_deref() == Some(*known))
-        .map(|(_, class)| class)
-        .or_else(|| {
-            STATUSES.iter().find(|(known, _)| status == Some(*known)).map(|(_, class)| class)
-        })
-        .or_else(|| {
-            MESSAGES
-                .iter()
-                .find(|(beginning, _)| plain.trim_start().starts_with(beginning))
-                .map(|(_, class)| class)
-        });
-    let text = shorten(message, LABEL_BYTES_MOST);
-    match class {
-        Some(Class::Limit) => Trouble::Limit { resets_at: None, text },
-        Some(Class::Transient) => Trouble::Transient(text),
-        Some(Class::Overload) => Trouble::Overload(text),
-        Some(Class::Auth) => Trouble::Auth(text),
-        Some(Class::Context) => Trouble::Context(text),
-        None => Trouble::Other(text),
-    }
+    let code = CODES.iter().find(|(known, _)| code.as_deref() == Some(*known));
+    let by_status = || STATUSES.iter().find(|(known, _)| status == Some(*known));
+    let by_message =
+        || MESSAGES.iter().find(|(beginning, _)| plain.trim_start().starts_with(beginning));
+    let class = code
+        .map(|(_, class)| *class)
+        .or_else(|| by_status().map(|(_, class)| *class))
+        .or_else(|| by_message().map(|(_, class)| *class));
+    trouble::trouble(class, message, None)
 }

@@ -2,10 +2,11 @@
 //! is longer than anybody wants to read. Only what lies before the value is stepped over, without
 //! recursion and without looking into it.
 
+use super::scan::{self, past_space, string_end};
 use std::borrow::Cow;
 
 /// The JSON text of the value at `path`, if it is whole: the first of that name.
-pub(super) fn json_at<'a>(json: &'a [u8], path: &[&str]) -> Option<&'a [u8]> {
+pub(in crate::agents) fn json_at<'a>(json: &'a [u8], path: &[&str]) -> Option<&'a [u8]> {
     let mut at = past_space(json, 0);
     for key in path {
         at = member(json, at, key)?;
@@ -14,7 +15,7 @@ pub(super) fn json_at<'a>(json: &'a [u8], path: &[&str]) -> Option<&'a [u8]> {
 }
 
 /// The text at `path`.
-pub(super) fn text_at<'a>(json: &'a [u8], path: &[&str]) -> Option<Cow<'a, str>> {
+pub(in crate::agents) fn text_at<'a>(json: &'a [u8], path: &[&str]) -> Option<Cow<'a, str>> {
     let text = std::str::from_utf8(json_at(json, path)?).ok()?;
     let plain = text.strip_prefix('"')?.strip_suffix('"')?;
     match plain.contains('\\') {
@@ -24,7 +25,7 @@ pub(super) fn text_at<'a>(json: &'a [u8], path: &[&str]) -> Option<Cow<'a, str>>
 }
 
 /// The whole number at `path`.
-pub(super) fn number_at(json: &[u8], path: &[&str]) -> Option<u64> {
+pub(in crate::agents) fn number_at(json: &[u8], path: &[&str]) -> Option<u64> {
     std::str::from_utf8(json_at(json, path)?).ok()?.parse().ok()
 }
 
@@ -33,7 +34,7 @@ fn member(json: &[u8], at: usize, key: &str) -> Option<usize> {
     let mut at = (json.get(at)? == &b'{').then_some(at + 1)?;
     loop {
         let from = past_space(json, at);
-        let to = string_end(json, from)?;
+        let to = (json.get(from)? == &b'"').then(|| string_end(json, from))??;
         let colon = past_space(json, to);
         let value = (json.get(colon)? == &b':').then(|| past_space(json, colon + 1))?;
         if json[from + 1..to - 1] == *key.as_bytes() {
@@ -44,48 +45,11 @@ fn member(json: &[u8], at: usize, key: &str) -> Option<usize> {
     }
 }
 
-fn past_space(json: &[u8], at: usize) -> usize {
-    let rest = json.get(at..).unwrap_or_default();
-    at + rest.iter().take_while(|byte| byte.is_ascii_whitespace()).count()
-}
-
-/// Behind the closing quote of the string that opens at `at`.
-fn string_end(json: &[u8], at: usize) -> Option<usize> {
-    let mut at = (json.get(at)? == &b'"').then_some(at + 1)?;
-    loop {
-        at += memchr::memchr2(b'"', b'\\', json.get(at..)?)?;
-        if json[at] == b'"' {
-            return Some(at + 1);
-        }
-        at += 2;
-    }
-}
-
-/// Where the value that begins at `at` ends.
-fn value_end(json: &[u8], mut at: usize) -> Option<usize> {
-    let mut depth = 0_usize;
-    loop {
-        match json.get(at)? {
-            b'"' => at = string_end(json, at)?,
-            b'{' | b'[' => {
-                depth += 1;
-                at += 1;
-            }
-            b'}' | b']' => {
-                depth = depth.checked_sub(1)?;
-                at += 1;
-            }
-            // A number or a word is whole where something else follows it.
-            _ if depth == 0 => {
-                let ends = |byte: &u8| byte.is_ascii_whitespace() || b",}]".contains(byte);
-                at += json[at..].iter().position(ends).filter(|length| *length > 0)?;
-            }
-            _ => at += 1,
-        }
-        if depth == 0 {
-            return Some(at);
-        }
-    }
+/// Where the value that begins at `at` ends. A number or a word is whole where something else
+/// follows it.
+fn value_end(json: &[u8], at: usize) -> Option<usize> {
+    let end = scan::value_end(json, at)?;
+    (end < json.len() || matches!(json[at], b'"' | b'{' | b'[')).then_some(end)
 }
 
 #[cfg(test)]
