@@ -6,6 +6,7 @@ pub mod clock;
 pub mod config;
 pub mod env;
 pub mod files;
+mod lines;
 pub mod lock;
 pub mod process;
 pub mod random;

@@ -1,8 +1,8 @@
 //! Files of records that other programs write, read within bounds: plain files of this user's own,
 //! no link followed, no pipe waited for, whatever lies there.
 
+use super::lines::Lines;
 use crate::model::time::Timestamp;
-use crate::model::transcript::LINE_BYTES_MOST;
 use anyhow::Result;
 use std::fs::{self, DirEntry, File, Metadata, OpenOptions};
 use std::io;
@@ -82,10 +82,8 @@ impl Records {
         mut from: u64,
         mut each: impl FnMut(&[u8]) -> ControlFlow<()>,
     ) -> Result<usize> {
-        let mut dropped = 0;
+        let mut lines = Lines::default();
         let mut piece = Vec::new();
-        let mut torn: Vec<u8> = Vec::new();
-        let mut is_dropping = false;
         while from < self.size {
             let most = usize::try_from(self.size - from).unwrap_or(PIECE_BYTES).min(PIECE_BYTES);
             self.read(&mut piece, from, most)?;
@@ -93,35 +91,13 @@ impl Records {
                 break;
             }
             from += piece.len() as u64;
-            let mut rest = &piece[..];
-            while let Some(end) = memchr::memchr(b'\n', rest) {
-                let flow = match (is_dropping, torn.is_empty()) {
-                    (true, _) => ControlFlow::Continue(()),
-                    (false, true) => each(&rest[..end]),
-                    (false, false) => {
-                        torn.extend_from_slice(&rest[..end]);
-                        each(&torn)
-                    }
-                };
-                is_dropping = false;
-                torn.clear();
-                rest = &rest[end + 1..];
-                if flow.is_break() {
-                    return Ok(dropped);
-                }
-            }
-            if !is_dropping {
-                torn.extend_from_slice(rest);
-            }
-            if torn.len() > LINE_BYTES_MOST {
-                torn = Vec::new();
-                is_dropping = true;
-                dropped += 1;
+            if lines.cut(&piece, &mut each).is_break() {
+                return Ok(lines.dropped);
             }
         }
-        if !torn.is_empty() {
-            _ = each(&torn);
+        if let Some(line) = lines.rest() {
+            _ = each(&line);
         }
-        Ok(dropped)
+        Ok(lines.dropped)
     }
 }

@@ -1,9 +1,10 @@
 //! Follows a file that somebody else appends to, line by line, within bounds.
 
-use crate::model::transcript::LINE_BYTES_MOST;
+use super::lines::Lines;
 use anyhow::{Context, Result};
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 /// How much one call reads, about.
@@ -17,21 +18,18 @@ pub struct Tail {
     path: PathBuf,
     file: Option<File>,
     offset: u64,
-    torn: Vec<u8>,
-    dropping: bool,
-    dropped: usize,
+    lines: Lines,
 }
 
 impl Tail {
     pub fn new(path: impl Into<PathBuf>) -> Self {
         let path = path.into();
-        Self { path, file: None, offset: 0, torn: Vec::new(), dropping: false, dropped: 0 }
+        Self { path, file: None, offset: 0, lines: Lines::default() }
     }
 
-    /// How many lines so far were longer than [`LINE_BYTES_MOST`]: they are never held, and no
-    /// part of them is given.
+    /// How many lines so far were longer than anybody holds: no part of them is given.
     pub fn dropped(&self) -> usize {
-        self.dropped
+        self.lines.dropped
     }
 
     pub fn path(&self) -> &Path {
@@ -51,8 +49,8 @@ impl Tail {
 
     /// Gives what stands after the last newline, as a line: call it once the writer is gone.
     pub fn rest(&mut self, mut each: impl FnMut(&[u8])) {
-        if !self.torn.is_empty() && !self.dropping {
-            each(&std::mem::take(&mut self.torn));
+        if let Some(line) = self.lines.rest() {
+            each(&line);
         }
     }
 
@@ -83,31 +81,10 @@ impl Tail {
             }
             piece += count;
             self.offset += count as u64;
-            let mut rest = &buffer[..count];
-            while let Some(end) = memchr::memchr(b'\n', rest) {
-                if self.dropping {
-                    self.dropping = false;
-                } else if self.torn.is_empty() {
-                    each(&rest[..end]);
-                } else {
-                    self.torn.extend_from_slice(&rest[..end]);
-                    each(&self.torn);
-                }
-                // The room for one huge line is not kept for all that follow.
-                if self.torn.capacity() > PIECE_BYTES {
-                    self.torn = Vec::new();
-                }
-                self.torn.clear();
-                rest = &rest[end + 1..];
-            }
-            if !self.dropping {
-                self.torn.extend_from_slice(rest);
-            }
-            if self.torn.len() > LINE_BYTES_MOST {
-                self.torn = Vec::new();
-                self.dropping = true;
-                self.dropped += 1;
-            }
+            _ = self.lines.cut(&buffer[..count], |line| {
+                each(line);
+                ControlFlow::Continue(())
+            });
             if piece >= PIECE_BYTES {
                 return Ok(true);
             }
@@ -155,6 +132,6 @@ mod tests {
         tail.read_all(|line| seen.push(line.to_vec())).unwrap();
         assert_eq!(seen, [b"one", b"two"]);
         assert_eq!(tail.dropped(), 1);
-        assert_eq!(tail.torn.capacity(), 0);
+        assert_eq!(tail.lines.rest(), None);
     }
 }
