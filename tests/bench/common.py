@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import shutil
 import statistics
 import subprocess
 import sys
@@ -37,6 +38,14 @@ def clean(home):
         "GIT_COMMITTER_NAME": "Bench",
         "GIT_COMMITTER_EMAIL": "bench@example.invalid",
     }
+
+
+def installed(peers):
+    """Those of other people's programs that are on this machine."""
+    here = {name: peer for name, peer in peers.items() if shutil.which(name)}
+    for name in peers.keys() - here.keys():
+        print(f"{name}: not here, not measured")
+    return here
 
 
 def spent(argv, environment, cwd):

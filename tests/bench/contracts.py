@@ -8,7 +8,7 @@ import statistics
 import subprocess
 import sys
 
-from common import clean, spent_with_memory
+from common import clean, installed, spent_with_memory
 from transcripts import make
 
 # An agent that says it has done its turn; its transcript is there beforehand.
@@ -28,6 +28,12 @@ echo '{{"type":"item.completed","item":{{"id":"0","type":"agent_message","text":
 echo '{{"type":"turn.completed"}}'
 """,
 }
+# What others make of one session for the other agent, shown and not written.
+PEERS = {
+    "casr": "casr resume {other} {session} --dry-run",
+    "baton": "baton move --from {agent} --to {other} --session {session} --dry-run",
+}
+OTHER = {"claude": "codex", "codex": "claude"}
 # Counts lines the way anything that reads a transcript has to, at least.
 LINES = ["wc", "-l"]
 
@@ -46,7 +52,7 @@ class World:
                  "codex": self.home / ".codex/sessions/2026/11/01"}[agent]
         place.mkdir(parents=True)
         self.transcript = place / "making.jsonl"
-        session = make(agent, megabytes, self.transcript, self.repo)
+        session = self.session = make(agent, megabytes, self.transcript, self.repo)
         name = session if agent == "claude" else f"rollout-2026-11-01T00-00-00-{session}"
         self.transcript = self.transcript.rename(place / f"{name}.jsonl")
         program = programs / agent
@@ -74,18 +80,23 @@ class World:
 
 
 def contracts(relay, folder, runs, megabytes):
+    others = installed(PEERS)
     print(f"\ncontract from a transcript of {megabytes} MB, whole process, {runs} runs")
     print(f"{'':<34} {'cpu ms':>8} {'min':>8} {'wall ms':>8} {'peak MiB':>9}  budget")
     for agent in STAND_INS:
         world = World(folder / agent, relay, agent, megabytes)
         ours = [relay, "handoff", "--dry-run", "--json"]
         floor = [shutil.which(LINES[0]), *LINES[1:], world.transcript]
-        figures = {"ours": [], "floor": []}
+        rivals = {"wc -l": floor, "contract": ours}
+        for name, line in others.items():
+            line = line.format(agent=agent, other=OTHER[agent], session=world.session)
+            rivals[name] = line.split()
+        figures = {name: [] for name in rivals}
         for _ in range(runs + 1):
-            figures["floor"].append(spent_with_memory(floor, world.environment, world.repo))
-            figures["ours"].append(spent_with_memory(ours, world.environment, world.repo))
-        for name, label, budget in (("floor", f"{agent}: wc -l", ""),
-                                    ("ours", f"{agent}: contract", "300 ms, 64 MiB")):
+            for name, argv in rivals.items():
+                figures[name].append(spent_with_memory(argv, world.environment, world.repo))
+        for name in rivals:
+            label, budget = f"{agent}: {name}", "300 ms, 64 MiB" if name == "contract" else ""
             wall, used, peak = zip(*figures[name][1:])
             print(f"{label:<34} {statistics.median(used):>8.1f} {min(used):>8.1f}"
                   f" {statistics.median(wall):>8.1f} {max(peak):>9.1f}  {budget}")

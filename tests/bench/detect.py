@@ -6,7 +6,7 @@ import random
 import shutil
 import subprocess
 
-from common import ROOT, clean, heads, in_turns, row
+from common import ROOT, clean, heads, in_turns, installed, row
 
 # Walks a store, stats every file and reads 4 KiB of it: nobody who looks inside can do with less.
 FLOOR = r"""
@@ -29,11 +29,12 @@ fn main() {
 }
 """
 
-# What others offer, and how they list.
+# What others offer: the sessions of this folder, by either agent.
 PEERS = {
-    "casr": ["casr", "list"],
-    "baton": ["baton", "list"],
-    "session-handoff": ["session-handoff", "list"],
+    "casr": "casr list --limit 20",
+    "baton": "baton list --from claude && baton list --from codex",
+    # Finds the newest of each only.
+    "handoff": "handoff claude codex --prompt && handoff codex claude --prompt",
 }
 PROJECTS = 50
 SHOWN_IN = 0
@@ -62,8 +63,9 @@ def write(path, record, length, is_whole):
         file.truncate(max(written, length))
 
 
-def store(home, repo, sessions):
-    """Sessions of 50 folders, one of which is the repository; half of each agent's."""
+def store(home, repo, sessions, is_whole):
+    """Sessions of 50 folders, one of which is the repository; half of each agent's. All are whole
+    where others than us read them."""
     chance = random.Random(sessions)
     total = 0
     newest = 1_790_000_000
@@ -79,19 +81,11 @@ def store(home, repo, sessions):
             day = datetime.date(2026, 1, 1) + datetime.timedelta(number % 300)
             path = home / f".codex/sessions/{day:%Y/%m/%d}/rollout-{day}T00-09-00-{uuid}.jsonl"
         length = size(chance, number, sessions)
-        write(path, recorded(agent, "limit", cwd), length, project == SHOWN_IN)
+        write(path, recorded(agent, "limit", cwd), length, is_whole or project == SHOWN_IN)
         moment = newest - chance.randrange(30 * 24 * 3600)
         os.utime(path, (moment, moment))
         total += length
     return total
-
-
-def peers():
-    for name, argv in PEERS.items():
-        if shutil.which(argv[0]):
-            yield name, argv
-        else:
-            print(f"{name}: not here, not measured")
 
 
 def detect(relay, folder, runs, counts):
@@ -99,19 +93,20 @@ def detect(relay, folder, runs, counts):
     floor = folder / "floor"
     (folder / "floor.rs").write_text(FLOOR)
     subprocess.run(["rustc", "-O", "-o", floor, folder / "floor.rs"], check=True)
-    others = dict(peers())
+    others = installed(PEERS)
     for sessions, budget in counts.items():
         home, repo = folder / f"home{sessions}", folder / f"repo{sessions}"
         environment = clean(home)
         subprocess.run(["git", "init", "--quiet", str(repo)], env=environment, check=True)
-        total = store(home, repo, sessions)
+        rest = others if sessions == min(counts) else {}
+        total = store(home, repo, sessions, bool(rest))
         rivals = {
             "floor": ([str(floor), f"{home}/.claude/projects", f"{home}/.codex/sessions"],
                       environment, repo),
             "here": ([str(relay), "detect"], environment, repo),
             "bare": ([str(relay), "detect", "--limit", "0"], environment, repo),
             "all": ([str(relay), "detect", "--all", "--json"], environment, repo),
-            **{name: (argv, environment, repo) for name, argv in others.items()},
+            **{name: (["sh", "-c", line], environment, repo) for name, line in rest.items()},
         }
         times = in_turns(rivals, runs)
         heads(f"detect: {sessions:,} sessions, {total / 2**30:.1f} GiB")
@@ -119,6 +114,6 @@ def detect(relay, folder, runs, counts):
         row("this repository, 20 rows", times["here"], times["floor"], budget)
         row("this repository, counted only", times["bare"], times["floor"], budget)
         row("all folders, 20 rows, JSON", times["all"], times["floor"])
-        for name in others:
+        for name in rest:
             row(name, times[name], times["floor"])
         shutil.rmtree(home)
