@@ -20,10 +20,7 @@ const LISTENS: &str = "echo ready; while read -r line; do echo \"heard $line\"; 
 /// A repository with the agents `first` and `second`, after `init`.
 fn world(first: &str, second: &str) -> World {
     let world = World::new();
-    let first = world.program("first-agent", &format!("{HEAD}{first}"));
-    let second = world.program("second-agent", &format!("{HEAD}{second}"));
-    world.configure(&scripted(&[("first", &first), ("second", &second)]));
-    world.relay(&["init"]).exits(0);
+    world.with_two_agents(&format!("{HEAD}{first}"), &format!("{HEAD}{second}"));
     world
 }
 

@@ -2,7 +2,7 @@
 //! agent worked is as it was.
 
 use super::inject::Points;
-use super::{STARTED, Scene, holds, sessions, state, words};
+use super::{STARTED, Scene, holds, sessions, state};
 use crate::it::adopt::{left, make_dirty};
 use crate::it::support::{World, scripted};
 
@@ -24,10 +24,10 @@ const ADOPT: Scene = Scene {
     name: "adopt",
     points_least: 200,
     prepare: left_behind,
-    command: |_| words(&["adopt", "--headless"]),
-    recover: |world| {
+    command: &["adopt", "--headless"],
+    recover: |world, command| {
         match sessions(world).as_slice() {
-            [] => world.relay(&["adopt", "--headless"]).exits(0),
+            [] => world.relay(command).exits(0),
             [only] => world.relay(&["resume", only]).exits(0),
             more => panic!("one adoption made {more:?}"),
         };

@@ -2,8 +2,8 @@
 //! it did alone; it never starts a second one.
 
 use super::inject::{Hit, Injector};
-use super::{STARTED, holds, keep, relayed, reset, sessions, state, two_agents, world};
-use crate::it::support::{World, binary, scripted};
+use super::{SECOND, STARTED, holds, keep, relayed, reset, sessions, state, two_agents, world};
+use crate::it::support::{World, binary};
 use serde_json::Value;
 use std::fs;
 use std::process::{Child, Command, Stdio};
@@ -18,15 +18,9 @@ const CHILD: &str = "setsid sh -c 'while :; do echo more >>live.txt; sleep 0.05;
                      </dev/null >/dev/null 2>&1 &\n\
                      echo $! >\"$HOME/child\"; until [ -s live.txt ]; do sleep 0.02; done\n";
 
-const SECOND: &str = "echo start; echo 'step two'; echo whole >half.txt; git add half.txt\n\
-                      git commit -q -m 'Finish half.txt'; echo 'done all'\n";
-
 /// Two agents, `first` with this script after it has said that it was started.
 fn agents(world: &World, first: &str) {
-    let first = world.program("first-agent", &format!("{STARTED}{first}"));
-    let second = world.program("second-agent", &format!("{STARTED}{SECOND}"));
-    world.configure(&scripted(&[("first", &first), ("second", &second)]));
-    world.relay(&["init"]).exits(0);
+    world.with_two_agents(&format!("{STARTED}{first}"), &format!("{STARTED}{SECOND}"));
 }
 
 fn start(world: &World, arguments: &[&str]) -> Child {
@@ -206,7 +200,7 @@ fn a_driver_killed_before_it_recorded_the_start_is_followed_by_one_that_finds_th
     // It kills its driver, which strace holds back meanwhile.
     let second = world.home.join("bin/second-agent");
     let script = fs::read_to_string(&second).unwrap();
-    let script = script.replace("echo start", &format!("kill -9 $PPID\n{GO}echo start"));
+    let script = script.replace("tell start", &format!("kill -9 $PPID\n{GO}tell start"));
     fs::write(&second, script).unwrap();
     injector.hold(&world, start_of_second, &command);
     let found = state(&world);

@@ -1,7 +1,7 @@
 //! A session's two ends, and a repository's beginning, killed everywhere.
 
 use super::inject::Points;
-use super::{Scene, all_refs, holds, sessions, state, two_agents, words};
+use super::{Scene, all_refs, holds, sessions, state, two_agents};
 use crate::it::support::{World, same, scripted};
 use std::fs;
 
@@ -9,12 +9,6 @@ use std::fs;
 fn at_rest(world: &World) {
     two_agents(world);
     world.relay(&["run", "Write two files"]).exits(0);
-}
-
-fn of_session(words: &[&str], session: Option<&str>) -> Vec<String> {
-    let session = session.expect("there is a session");
-    let words = words.iter().map(|word| word.replace("SESSION", session));
-    words.collect()
 }
 
 /// Says it again, unless it had all been done. A lock that a killed git has left in the main
@@ -25,16 +19,14 @@ fn again(world: &World, command: &[&str]) {
     for lock in ["packed-refs.lock", &format!("refs/heads/relay/{session}.lock")] {
         _ = fs::remove_file(world.repo.join(".git").join(lock));
     }
-    let command = of_session(command, Some(session));
-    let command: Vec<&str> = command.iter().map(String::as_str).collect();
-    let mut did = world.relay(&command);
+    let mut did = world.relay(command);
     for _ in 0..6 {
         let Some(lock) = did.stderr.split("rm '").nth(1).and_then(|rest| rest.split('\'').next())
         else {
             break;
         };
         fs::remove_file(lock).unwrap();
-        did = world.relay(&command);
+        did = world.relay(command);
     }
     let over = ["COMPLETED", "ABORTED", "no finish of session"];
     let is_over = over.iter().any(|word| did.stderr.contains(word));
@@ -71,27 +63,24 @@ fn brought(world: &World, branch: &str, parents: usize) {
     assert_eq!(undone, "", "something was taken for the user's");
 }
 
-const SQUASH: [&str; 2] = ["finish", "SESSION"];
 const FINISH: Scene = Scene {
     name: "finish",
     points_least: 200,
     prepare: at_rest,
-    command: |session| of_session(&SQUASH, session),
-    recover: |world| again(world, &SQUASH),
+    command: &["finish", "SESSION"],
+    recover: again,
     check: |world, _| brought(world, "main", 1),
 };
 
-const MERGE: [&str; 3] = ["finish", "SESSION", "--merge"];
 const FINISH_BY_MERGE: Scene = Scene {
     name: "finish --merge",
     points_least: 200,
     prepare: at_rest,
-    command: |session| of_session(&MERGE, session),
-    recover: |world| again(world, &MERGE),
+    command: &["finish", "SESSION", "--merge"],
+    recover: again,
     check: |world, _| brought(world, "main", 2),
 };
 
-const INTO: [&str; 4] = ["finish", "SESSION", "--into", "other"];
 const FINISH_ELSEWHERE: Scene = Scene {
     name: "finish --into",
     points_least: 100,
@@ -99,8 +88,8 @@ const FINISH_ELSEWHERE: Scene = Scene {
         at_rest(world);
         world.git(&["branch", "other"]);
     },
-    command: |session| of_session(&INTO, session),
-    recover: |world| again(world, &INTO),
+    command: &["finish", "SESSION", "--into", "other"],
+    recover: again,
     check: |world, before| {
         let mut now = world.users_things();
         now.retain(|name, _| !name.starts_with("refs/heads/other "));
@@ -111,7 +100,6 @@ const FINISH_ELSEWHERE: Scene = Scene {
     },
 };
 
-const BACK: [&str; 3] = ["finish", "SESSION", "--abort"];
 /// The merge was left with conflicts, and is taken back.
 const FINISH_TAKEN_BACK: Scene = Scene {
     name: "finish --abort",
@@ -123,8 +111,8 @@ const FINISH_TAKEN_BACK: Scene = Scene {
         world.git(&["commit", "-qm", "Mine"]);
         world.relay(&["finish"]).exits(1).says("conflicts with 'main' in: half.txt");
     },
-    command: |session| of_session(&BACK, session),
-    recover: |world| again(world, &BACK),
+    command: &["finish", "SESSION", "--abort"],
+    recover: again,
     check: |world, _| {
         let state = state(world);
         assert_eq!(state["state"], "RUNNING", "{state}");
@@ -144,13 +132,12 @@ fn resolved(world: &World) {
     world.git(&["add", "half.txt"]);
 }
 
-const GO_ON: [&str; 3] = ["finish", "SESSION", "--continue"];
 const FINISH_GONE_ON_WITH: Scene = Scene {
     name: "finish --continue",
     points_least: 50,
     prepare: resolved,
-    command: |session| of_session(&GO_ON, session),
-    recover: |world| again(world, &GO_ON),
+    command: &["finish", "SESSION", "--continue"],
+    recover: again,
     check: |world, _| {
         over(world, "COMPLETED");
         let story = world.git(&["log", "--first-parent", "--format=%s", "main"]);
@@ -159,13 +146,12 @@ const FINISH_GONE_ON_WITH: Scene = Scene {
     },
 };
 
-const KEEP: [&str; 3] = ["finish", "SESSION", "--keep"];
 const FINISH_KEPT: Scene = Scene {
     name: "finish --keep",
     points_least: 30,
     prepare: at_rest,
-    command: |session| of_session(&KEEP, session),
-    recover: |world| again(world, &KEEP),
+    command: &["finish", "SESSION", "--keep"],
+    recover: again,
     check: |world, before| {
         let state = state(world);
         assert_eq!(state["state"], "COMPLETED", "{state}");
@@ -175,13 +161,12 @@ const FINISH_KEPT: Scene = Scene {
     },
 };
 
-const END: [&str; 2] = ["abort", "SESSION"];
 const ABORT: Scene = Scene {
     name: "abort",
     points_least: 50,
     prepare: at_rest,
-    command: |session| of_session(&END, session),
-    recover: |world| again(world, &END),
+    command: &["abort", "SESSION"],
+    recover: again,
     check: |world, before| {
         holds(world, before);
         over(world, "ABORTED");
@@ -195,8 +180,8 @@ const INIT: Scene = Scene {
         let agent = world.program("an-agent", "exit 1\n");
         world.configure(&scripted(&[("one", &agent)]));
     },
-    command: |_| words(&["init"]),
-    recover: |world| _ = world.relay(&["init"]).exits(0),
+    command: &["init"],
+    recover: |world, init| _ = world.relay(init).exits(0),
     check: |world, _| {
         world.relay(&["verify"]).exits(0);
         let exclude = fs::read_to_string(world.repo.join(".git/info/exclude")).unwrap();

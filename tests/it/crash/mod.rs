@@ -10,7 +10,7 @@ mod power;
 mod shim;
 mod start;
 
-use super::support::{World, knows_reftable, same, scripted};
+use super::support::{World, knows_reftable, same};
 use git_relay::host::process;
 use inject::{Hit, Injector, Kill, Points};
 use serde_json::Value;
@@ -27,10 +27,14 @@ use std::time::Instant;
 const WORKERS: usize = 6;
 
 /// What an agent does first: it says that it was started under its nonce, and whether another
-/// agent of this world is at work.
-const STARTED: &str = "cat >/dev/null\n\
+/// agent of this world is at work. Its task is on standard input, unless that is a terminal.
+const STARTED: &str = "[ -t 0 ] || cat >/dev/null\n\
      [ -e \"$HOME/pid\" ] && [ -e \"/proc/$(cat \"$HOME/pid\")/exe\" ] && echo two >>\"$HOME/starts\"\n\
-     echo $$ >\"$HOME/pid\"; echo \"$GIT_RELAY_LEG\" >>\"$HOME/starts\"\n";
+     echo $$ >\"$HOME/pid\"; echo \"$GIT_RELAY_LEG\" >>\"$HOME/starts\"\n\
+     tell() { if [ -t 0 ]; then echo \"$1\" >>\"$GIT_RELAY_SIGNS\"; else echo \"$1\"; fi; }\n";
+/// All that `second` does, once it has said that it was started.
+const SECOND: &str = "tell start; tell 'step two'; echo whole >half.txt; git add half.txt\n\
+     git commit -q -m 'Finish half.txt'; tell 'done all'\n";
 
 /// A world on memory where there is some: what a flush means is not what is tested here.
 fn world() -> World {
@@ -41,25 +45,16 @@ fn world() -> World {
     }
 }
 
-/// Agents: `first` comes half-way and to its limit, `second` finishes.
+/// Agents: `first` comes half-way and to its limit, where it stays at a terminal; `second` finishes.
 fn two_agents(world: &World) {
-    let first = world.program(
-        "first-agent",
+    world.with_two_agents(
         &format!(
-            "{STARTED}echo start; echo 'step one'; echo a >done.txt; git add done.txt\n\
+            "{STARTED}tell start; tell 'step one'; echo a >done.txt; git add done.txt\n\
              git commit -q -m 'Add done.txt'; git-relay record --do-not-redo 'done.txt is written'\n\
-             echo half >half.txt; echo 'limit you have hit your limit'; exit 1\n"
+             echo half >half.txt; tell 'limit you have hit your limit'; [ -t 0 ] && sleep 60; exit 1\n"
         ),
+        &format!("{STARTED}{SECOND}"),
     );
-    let second = world.program(
-        "second-agent",
-        &format!(
-            "{STARTED}echo start; echo 'step two'; echo whole >half.txt; git add half.txt\n\
-             git commit -q -m 'Finish half.txt'; echo 'done all'\n"
-        ),
-    );
-    world.configure(&scripted(&[("first", &first), ("second", &second)]));
-    world.relay(&["init"]).exits(0);
 }
 
 fn copy(from: &Path, to: &Path) {
@@ -180,16 +175,12 @@ struct Scene {
     /// With fewer points than this the loop has lost its way.
     points_least: usize,
     prepare: fn(&World),
-    /// The command, given the session, if there is one before it.
-    command: fn(Option<&str>) -> Vec<String>,
-    /// The one further command.
-    recover: fn(&World),
+    /// The command; `SESSION` stands for the session that there is before it.
+    command: &'static [&'static str],
+    /// The one further command, given the one that was killed.
+    recover: fn(&World, &[&str]),
     /// What must hold at the end, and what of the user's must be as it was.
     check: fn(&World, &BTreeMap<String, String>),
-}
-
-fn words(list: &[&str]) -> Vec<String> {
-    list.iter().map(|word| (*word).to_owned()).collect()
 }
 
 fn resume(world: &World) {
@@ -205,8 +196,8 @@ const RUN: Scene = Scene {
     name: "run",
     points_least: 300,
     prepare: two_agents,
-    command: |_| words(&["run", "Write two files"]),
-    recover: resume,
+    command: &["run", "Write two files"],
+    recover: |world, _| resume(world),
     check: |world, before| {
         relayed(world);
         at_rest_for_good(world, before);
@@ -290,9 +281,12 @@ impl Scene {
         keep(&world);
         let before = world.users_things();
         let injector = Injector::new(world.root.parent().unwrap());
-        let session = sessions(&world).first().cloned();
-        let command = (self.command)(session.as_deref());
-        let command: Vec<&str> = command.iter().map(String::as_str).collect();
+        let sessions = sessions(&world);
+        let session = |word: &&'static str| match *word {
+            "SESSION" => sessions[0].as_str(),
+            word => word,
+        };
+        let command: Vec<&str> = self.command.iter().map(session).collect();
         let points = points.get_or_init(|| {
             let points = injector.record(&world, &command);
             (self.check)(&world, &before);
@@ -311,7 +305,7 @@ impl Scene {
                 hit = injector.run(&world, kill, &command);
                 // A point of the recorded run that this one did not have: the run is whole, and
                 // the checks hold for it as well.
-                (self.recover)(&world);
+                (self.recover)(&world, &command);
                 (self.check)(&world, &before);
             }));
             let mut tally = tally.lock().unwrap();

@@ -10,7 +10,7 @@ use crate::it::support::World;
 const SCENE: Scene = Scene {
     name: "run on reftable",
     prepare: on_reftable,
-    recover: |world| {
+    recover: |world, _| {
         // An orphaned git may yet begin the session: a person would not be as quick as this test.
         if sessions(world).is_empty() {
             std::thread::sleep(std::time::Duration::from_secs(1));

@@ -2,8 +2,6 @@
 
 use super::{Cast, DO_NOT_REDO, Stage, TASK, plan, say, second_half, shell, then, write};
 use serde_json::{Value, json};
-use std::io::Write;
-use std::process::Stdio;
 
 /// Half the task, as an agent does it that knows nothing of us.
 fn first_half() -> Value {
@@ -19,45 +17,14 @@ fn first_half() -> Value {
     ])
 }
 
-/// Runs an agent as a person would in a script, to its end.
-fn works(stage: &Stage, words: &[&str]) {
-    let mut command = stage.world.command(words[0]);
-    command.args(&words[1..]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-    let mut child = command.spawn().unwrap();
-    child.stdin.take().unwrap().write_all(TASK.as_bytes()).unwrap();
-    child.wait().unwrap();
-}
-
 #[test]
 #[ignore = "needs tests/isolate.sh"]
 fn what_one_began_without_us_is_adopted_and_continued_on_the_other() {
-    let claude = [
-        "claude",
-        "-p",
-        "--output-format",
-        "stream-json",
-        "--verbose",
-        "--permission-mode",
-        "acceptEdits",
-        "--allowedTools",
-        "Bash",
-    ];
-    let codex = [
-        "codex",
-        "exec",
-        "--json",
-        "-s",
-        "danger-full-access",
-        "-c",
-        "tools.update_plan.enabled=true",
-        "-",
-    ];
-    for (giver, receiver, words) in [("claude", "codex", &claude[..]), ("codex", "claude", &codex)]
-    {
+    for (giver, receiver) in [("claude", "codex"), ("codex", "claude")] {
         let jobs = (first_half(), json!(second_half()));
         let (claude, codex) = if giver == "claude" { jobs } else { (jobs.1, jobs.0) };
         let stage = Stage::new(&Cast { agents: &[giver, receiver], claude, codex, third: None });
-        works(&stage, words);
+        stage.without_us(giver, TASK).wait().unwrap();
         let status = stage.world.git(&["status", "--porcelain"]);
         assert!(status.contains(" M README.md") && status.contains("?? untracked.txt"), "{status}");
         let before = stage.world.users_things();

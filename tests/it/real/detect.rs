@@ -4,8 +4,6 @@ use super::super::real_terminal::real::settle;
 use super::super::support::terminal::Terminal;
 use super::{Cast, Stage, plan, say, shell, then, write};
 use serde_json::{Value, json};
-use std::io::Write;
-use std::process::{Child, Stdio};
 
 const PROMPT: &str = "Write done.txt and last.txt";
 
@@ -22,15 +20,6 @@ fn job() -> Value {
     ])
 }
 
-/// Starts an agent as a person would in a script.
-fn start(stage: &Stage, words: &[&str]) -> Child {
-    let mut command = stage.world.command(words[0]);
-    command.args(&words[1..]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-    let mut child = command.spawn().unwrap();
-    child.stdin.take().unwrap().write_all(PROMPT.as_bytes()).unwrap();
-    child
-}
-
 #[track_caller]
 fn detected(stage: &Stage) -> Value {
     let found = stage.relay(&["detect", "--json"]).exits(0).json();
@@ -42,35 +31,14 @@ fn detected(stage: &Stage) -> Value {
 #[test]
 #[ignore = "needs tests/isolate.sh"]
 fn a_session_that_nobody_started_through_us_is_found_at_work_and_at_its_limit() {
-    let claude = [
-        "claude",
-        "-p",
-        "--output-format",
-        "stream-json",
-        "--verbose",
-        "--permission-mode",
-        "acceptEdits",
-        "--allowedTools",
-        "Bash",
-    ];
-    let codex = [
-        "codex",
-        "exec",
-        "--json",
-        "-s",
-        "danger-full-access",
-        "-c",
-        "tools.update_plan.enabled=true",
-        "-",
-    ];
-    for (agent, words) in [("claude", &claude[..]), ("codex", &codex[..])] {
+    for agent in ["claude", "codex"] {
         let stage = Stage::new(&Cast {
             agents: &["claude", "codex"],
             claude: job(),
             codex: job(),
             third: None,
         });
-        let mut child = start(&stage, words);
+        let mut child = stage.without_us(agent, PROMPT);
         stage.until("it waits", || stage.world.repo.join("waits").exists());
         let at_work = detected(&stage);
         assert_eq!(at_work["agent"], agent);

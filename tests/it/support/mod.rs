@@ -186,6 +186,14 @@ impl World {
         path
     }
 
+    /// Sets the scripted agents `first` and `second` up, in this order, and runs `init`.
+    pub(crate) fn with_two_agents(&self, first: &str, second: &str) {
+        let first = self.program("first-agent", first);
+        let second = self.program("second-agent", second);
+        self.configure(&scripted(&[("first", &first), ("second", &second)]));
+        self.relay(&["init"]).exits(0);
+    }
+
     /// The id of the only session.
     #[track_caller]
     pub(crate) fn session(&self) -> String {

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::env;
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -149,6 +150,23 @@ impl Stage {
         let said = fs::File::create(self.world.root.join("driver.errors")).unwrap();
         let mut command = self.world.command(binary());
         Driving(command.args(arguments).stdout(Stdio::null()).stderr(said).spawn().unwrap())
+    }
+
+    /// Starts an agent as a person would in a script, without us.
+    pub(crate) fn without_us(&self, agent: &str, prompt: &str) -> Child {
+        let line = match agent {
+            "claude" => {
+                "claude -p --output-format stream-json --verbose --permission-mode acceptEdits \
+                 --allowedTools Bash"
+            }
+            _ => "codex exec --json -s danger-full-access -c tools.update_plan.enabled=true -",
+        };
+        let mut words = line.split_whitespace();
+        let mut command = self.world.command(words.next().expect("a program"));
+        command.args(words).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        child.stdin.take().unwrap().write_all(prompt.as_bytes()).unwrap();
+        child
     }
 
     /// How many sessions of its own an agent has kept.
