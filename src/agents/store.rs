@@ -150,7 +150,7 @@ const HEAD_BYTES: usize = 4 * 1024;
 /// Bytes of all files together that are read beyond that, where a head does not say enough.
 const HEADS_BYTES_MOST: usize = 256 * 1024 * 1024;
 const ID_BYTES_MOST: usize = 128;
-/// A session of at most this size is read whole for a listing; of a larger one, its end.
+/// Of a session of more than twice this size, the last bytes are read for a listing; else all.
 const RECENT_BYTES_MOST: usize = 2 * 1024 * 1024;
 
 /// The agents that keep sessions where they can be found.

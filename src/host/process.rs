@@ -1,6 +1,6 @@
 //! Processes of other programs: started, told apart, found by a variable, ended.
 //!
-//! What is read here is Linux's `/proc`; elsewhere the searches find nothing and say so.
+//! What is read here is Linux's `/proc`; elsewhere the searches find nothing.
 
 use crate::error::Fault;
 use crate::model::session::Process;
@@ -55,15 +55,19 @@ pub fn spawn(order: Spawn<'_>) -> Result<Child> {
         };
         command.stdin(stdin).stdout(stdout).stderr(stderr);
     }
-    for (name, value) in order.environment {
+    change_environment(&mut command, order.environment);
+    command.spawn().map_err(|error| {
+        Fault::environment(format!("cannot start '{}': {error}", program.to_string_lossy())).into()
+    })
+}
+
+fn change_environment(command: &mut Command, changes: &[(OsString, Option<OsString>)]) {
+    for (name, value) in changes {
         match value {
             Some(value) => command.env(name, value),
             None => command.env_remove(name),
         };
     }
-    command.spawn().map_err(|error| {
-        Fault::environment(format!("cannot start '{}': {error}", program.to_string_lossy())).into()
-    })
 }
 
 /// Becomes another program; returns only what kept it from that.
@@ -199,8 +203,7 @@ pub fn signal_stranger(process: Process, signal: Signal) {
     }
     let group = |pid: u32| stat_of(pid)?.get(2)?.parse::<u32>().ok();
     let leads = group(process.pid) == Some(process.pid);
-    let others = ancestors().chain(parent(process.pid));
-    let with_us = others.into_iter().any(|pid| group(pid) == Some(process.pid));
+    let with_us = ancestors().chain(parent(process.pid)).any(|pid| group(pid) == Some(process.pid));
     if leads && !with_us {
         signal_group(process, signal);
     } else {
@@ -268,7 +271,7 @@ pub fn sweep(name: &str, value: &str, patience: Duration) -> Result<usize> {
     }
 }
 
-/// Output of a short helper program, bounded in time and size.
+/// What a short helper program came to.
 #[derive(Debug)]
 pub struct Output {
     pub code: Option<i32>,
@@ -320,12 +323,7 @@ pub fn run_shown(
     let mut shell = Command::new("sh");
     shell.args(["-c", command]).current_dir(folder).stdin(Stdio::null());
     shell.stdout(ours()?).stderr(ours()?);
-    for (name, value) in environment {
-        match value {
-            Some(value) => shell.env(name, value),
-            None => shell.env_remove(name),
-        };
-    }
+    change_environment(&mut shell, environment);
     let mut child = shell.spawn().context("cannot start 'sh'")?;
     loop {
         if let Some(status) = child.try_wait()? {

@@ -7,6 +7,7 @@ use crate::model::session::Process;
 use crate::model::time::Timestamp;
 use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::io::Read;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 
@@ -55,13 +56,9 @@ pub fn folder_of(pid: u32) -> Option<PathBuf> {
 
 /// Variables that a process was started with, not empty, in the order asked for.
 pub fn variables_of<const N: usize>(pid: u32, names: [&str; N]) -> [Option<OsString>; N] {
-    let bytes = {
-        use std::io::Read;
-        let mut bytes = Vec::new();
-        let file = fs::File::open(format!("/proc/{pid}/environ"));
-        _ = file.and_then(|file| file.take(ENVIRONMENT_BYTES_MOST).read_to_end(&mut bytes));
-        bytes
-    };
+    let mut bytes = Vec::new();
+    let file = fs::File::open(format!("/proc/{pid}/environ"));
+    _ = file.and_then(|file| file.take(ENVIRONMENT_BYTES_MOST).read_to_end(&mut bytes));
     names.map(|name| {
         bytes.split(|byte| *byte == 0).find_map(|entry| {
             let value = entry.strip_prefix(name.as_bytes())?.strip_prefix(b"=")?;

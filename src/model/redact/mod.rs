@@ -16,7 +16,7 @@ mod pem;
 mod placeholder;
 mod rules;
 #[cfg(test)]
-#[allow(clippy::print_stdout)] // recall is a number to be seen
+#[expect(clippy::print_stdout, reason = "recall is a number to be seen")]
 mod tests;
 mod view;
 
@@ -137,7 +137,6 @@ static WORDS: LazyLock<(Vec<&str>, Vec<Word>)> = LazyLock::new(|| {
 fn automaton(kind: AhoCorasickKind) -> AhoCorasick {
     let mut builder = AhoCorasickBuilder::new();
     builder.ascii_case_insensitive(true).match_kind(MatchKind::Standard).kind(Some(kind));
-    #[allow(clippy::expect_used)]
     builder.build(&WORDS.0).expect("a few hundred short words")
 }
 
@@ -162,7 +161,6 @@ fn pattern(index: usize) -> &'static Regex {
         };
         let mut builder = RegexBuilder::new(&text);
         builder.unicode(false).size_limit(64 << 20).dfa_size_limit(1 << 20);
-        #[allow(clippy::expect_used)]
         builder.build().expect("the table's patterns are constants")
     })
 }

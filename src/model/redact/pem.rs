@@ -11,7 +11,6 @@ const BLOCK_BYTES_MOST: usize = 64 * 1024;
 
 static EDGE: LazyLock<Regex> = LazyLock::new(|| {
     let pattern = r"^-{4,6} ?(BEGIN|END) (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)? ?-{4,5}";
-    #[allow(clippy::expect_used)]
     RegexBuilder::new(pattern).unicode(false).build().expect("a constant pattern")
 });
 
