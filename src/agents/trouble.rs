@@ -1,7 +1,8 @@
 //! What an agent's error is, told from the words and codes that its own reader knows.
 
+use crate::model::cut::shorten;
 use crate::model::time::Timestamp;
-use crate::model::transcript::{LABEL_BYTES_MOST, Trouble, shorten};
+use crate::model::transcript::{LABEL_BYTES_MOST, Trouble};
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Class {

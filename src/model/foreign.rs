@@ -42,7 +42,7 @@ const CUT_FROM: &str = "\n[... ";
 const CUT_TO: &str = " bytes cut ...]\n";
 
 /// `text` without the words that touch what looks like a cut made by
-/// [`shorten`](super::transcript::shorten).
+/// [`shorten`](super::cut::shorten).
 fn without_torn_words(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -72,7 +72,7 @@ pub(super) fn head_before_cut(text: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::transcript::shorten;
+    use crate::model::cut::shorten;
 
     #[test]
     fn words_beside_a_cut_go_and_the_cut_stays_named() {
@@ -98,19 +98,17 @@ mod tests {
         let (head, rest) = secret.split_at(12);
         for parts in ["\n", "\r", "\r\n", "\u{1b}[1m", "\u{200b}", "\u{1b}[1m\n"] {
             let text = format!("use {head}{parts}{rest} now");
-            for line in
-                [one_line(&text), line(&text), crate::model::transcript::one_line(&text, 99)]
-            {
+            for line in [one_line(&text), line(&text), crate::model::cut::one_line(&text, 99)] {
                 let line = clean(&line).text;
                 assert!(!line.contains(head) && !line.contains(rest), "{text:?}: {line}");
             }
         }
         let word = format!("{}/{secret}", "x".repeat(90));
-        let line = crate::model::transcript::one_line(&word, 100);
+        let line = crate::model::cut::one_line(&word, 100);
         assert!(!line.contains(&secret[..6]), "{line}");
         let output = format!("{secret}{}", " y".repeat(1100));
         for from in 1..secret.len() {
-            let end = crate::model::transcript::tail(&output[..from + 2048], 2048);
+            let end = crate::model::cut::tail(&output[..from + 2048], 2048);
             assert!(!tail(&end).text.contains(&secret[secret.len() - 3..]), "{from}");
         }
     }

@@ -4,6 +4,7 @@
 pub mod adoption;
 pub mod canon;
 pub mod contract;
+pub mod cut;
 pub mod digest;
 pub mod envelope;
 pub mod foreign;

@@ -41,6 +41,8 @@ impl Moved {
             messages,
             summary,
             reports,
+            decisions,
+            refusals,
             skills: _,
             readings: _,
             ending: _,
@@ -65,6 +67,7 @@ impl Moved {
             }
         }
         messages.iter_mut().chain(summary.as_mut()).chain(reports).for_each(there);
+        decisions.iter_mut().chain(refusals).for_each(there);
     }
 }
 

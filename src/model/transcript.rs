@@ -4,6 +4,7 @@
 //! Parsers never fail on content: what they do not know they skip, what is torn or odd becomes a
 //! warning. All text here is *quoted*: untrusted, not yet redacted.
 
+use super::cut::{one_line, shorten, tail};
 use super::lineage::Lineage;
 use super::quota::Reading;
 use super::time::Timestamp;
@@ -33,6 +34,12 @@ pub struct Transcript {
     pub summary: Option<String>,
     /// What subagents reported back, newest last, at most [`REPORTS_MOST`].
     pub reports: Vec<String>,
+    /// What was decided and, where the record has it, why: answers to questions, approved plans,
+    /// reasons given for new ones; newest last, at most [`DECISIONS_MOST`]. Nothing is concluded
+    /// from what was only said.
+    pub decisions: Vec<String>,
+    /// Calls that a person refused, in one line each, newest last, at most [`REFUSALS_MOST`].
+    pub refusals: Vec<String>,
     pub skills: Vec<String>,
     /// The latest reading of each window.
     pub readings: Vec<Reading>,
@@ -71,6 +78,7 @@ pub struct Scratch {
 pub struct Turn {
     pub plan: Vec<PlanItem>,
     pub messages: Vec<String>,
+    pub decisions: Vec<String>,
 }
 
 /// What a call will have done if its result is no error.
@@ -87,7 +95,12 @@ pub enum Effect {
         /// `None` where it stays, `Some(None)` where the task is deleted.
         status: Option<Option<PlanStatus>>,
     },
-    Question(String),
+    Question {
+        /// All that is asked, in one line.
+        text: String,
+        /// Each question by the agent's id of it, where its answer names no more than that.
+        by_id: Vec<(String, String)>,
+    },
     /// A subagent is at work.
     Report,
     /// A result of this call brings nothing more.
@@ -116,6 +129,8 @@ pub const FILES_MOST: usize = 10_000;
 pub const LIST_BYTES_MOST: usize = 4 * 1024 * 1024;
 /// How many reports of subagents are kept: the latest.
 pub const REPORTS_MOST: usize = 4;
+pub const DECISIONS_MOST: usize = 64;
+pub const REFUSALS_MOST: usize = 32;
 /// How many of the latest prompts can be taken back.
 pub const TURNS_MOST: usize = 32;
 pub const PLAN_ITEMS_MOST: usize = 256;
@@ -276,8 +291,11 @@ impl Transcript {
         if self.scratch.turns.len() == TURNS_MOST {
             self.scratch.turns.remove(0);
         }
-        let (plan, messages) = (self.plan.clone(), self.messages.clone());
-        self.scratch.turns.push(Turn { plan, messages });
+        self.scratch.turns.push(Turn {
+            plan: self.plan.clone(),
+            messages: self.messages.clone(),
+            decisions: self.decisions.clone(),
+        });
         if self.prompts.len() >= PROMPTS_MOST {
             self.prompts.remove(1);
             self.warn("not all prompts were kept");
@@ -294,6 +312,7 @@ impl Transcript {
         self.prompts.truncate(self.prompts.len().saturating_sub(taken_back));
         self.plan = turn.plan;
         self.messages = turn.messages;
+        self.decisions = turn.decisions;
         self.ending = None;
         self.scratch.asked = None;
     }
@@ -316,6 +335,38 @@ impl Transcript {
             self.reports.remove(0);
         }
         self.reports.push(shorten(text.trim(), TEXT_BYTES_MOST));
+    }
+
+    /// Notes what was decided. The same said again is the later word.
+    pub fn decided(&mut self, text: &str) {
+        let text = shorten(text.trim(), TEXT_BYTES_MOST);
+        if text.is_empty() {
+            return;
+        }
+        self.decisions.retain(|known| *known != text);
+        if self.decisions.len() == DECISIONS_MOST {
+            self.decisions.remove(0);
+            self.warn("not all decisions were kept");
+        }
+        self.decisions.push(text);
+    }
+
+    /// Notes what the user answered to a question of the agent's.
+    pub fn answered(&mut self, question: &str, answer: &str) {
+        self.decided(&format!("the user answered \"{question}\" with: {answer}"));
+    }
+
+    /// Notes a call that a person refused, and what they said to it.
+    pub fn refused(&mut self, call: &str, words: &str) {
+        let words = words.trim();
+        let why = if words.is_empty() { String::new() } else { format!(" (and said: {words})") };
+        let refusal = format!("the user refused this call: {call}{why}");
+        let refusal = one_line(&refusal, LABEL_BYTES_MOST);
+        self.refusals.retain(|known| *known != refusal);
+        if self.refusals.len() == REFUSALS_MOST {
+            self.refusals.remove(0);
+        }
+        self.refusals.push(refusal);
     }
 
     /// Notes a written file; a file is listed once, with what happened to it last.
@@ -427,55 +478,4 @@ impl PlanItem {
     pub fn is_open(&self) -> bool {
         self.status != PlanStatus::Completed
     }
-}
-
-/// `text` on one line, cut at `bytes_most`. What a line break or the cut goes through could not be
-/// told for a secret any more, so that is done before.
-pub fn one_line(text: &str, bytes_most: usize) -> String {
-    let breaks = |c: char| c.is_whitespace() && c != ' ';
-    let clean = (text.len() > bytes_most || text.contains(breaks))
-        .then(|| super::foreign::quoted(&shorten(text, TEXT_BYTES_MOST)).text);
-    let text = clean.as_deref().unwrap_or(text);
-    let mut line = String::new();
-    for word in text.split_whitespace() {
-        if line.len() + word.len() + 1 > bytes_most {
-            if line.is_empty() {
-                line.push_str(&word[..boundary_before(word, bytes_most.min(word.len()))]);
-            }
-            line.push('…');
-            break;
-        }
-        if !line.is_empty() {
-            line.push(' ');
-        }
-        line.push_str(word);
-    }
-    line
-}
-
-/// At most `bytes_most` bytes of `text`: all of it, or head and tail with the cut named.
-pub fn shorten(text: &str, bytes_most: usize) -> String {
-    if text.len() <= bytes_most {
-        return text.to_owned();
-    }
-    let head = boundary_before(text, bytes_most * 2 / 3);
-    let tail = boundary_before(text, text.len() - bytes_most / 3);
-    format!("{}\n[... {} bytes cut ...]\n{}", &text[..head], tail - head, &text[tail..])
-}
-
-/// The last `bytes_most` bytes of `text`, from a character boundary on.
-pub fn tail(text: &str, bytes_most: usize) -> String {
-    let mut from = text.len().saturating_sub(bytes_most);
-    while !text.is_char_boundary(from) {
-        from += 1;
-    }
-    text[from..].to_owned()
-}
-
-/// The last character boundary at or before `at`, which is within `text`.
-fn boundary_before(text: &str, mut at: usize) -> usize {
-    while !text.is_char_boundary(at) {
-        at -= 1;
-    }
-    at
 }

@@ -3,11 +3,11 @@
 use super::{Hub, inbox};
 use crate::error::Fault;
 use crate::host::{clock, env, files, lock, process, random};
+use crate::model::cut::shorten;
 use crate::model::foreign;
 use crate::model::inbox::{LINE_BYTES_MOST, Line, Says};
 use crate::model::names::SessionId;
 use crate::model::session::{Outcome, Session, State};
-use crate::model::transcript::shorten;
 use crate::store;
 use anyhow::Result;
 use std::cmp::Reverse;

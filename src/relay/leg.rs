@@ -1,10 +1,10 @@
 //! What a leg's signs add up to: has it started, was it received, how did it end.
 
+use crate::model::cut::shorten;
 use crate::model::foreign;
 use crate::model::quota::Reading;
 use crate::model::session::{DispatchOutcome, LegEnd, Outcome};
 use crate::model::time::Timestamp;
-use crate::model::transcript::shorten;
 use crate::model::transcript::{Ending, PlanStatus, Sign, Transcript, Trouble};
 use std::collections::BTreeSet;
 

@@ -3,6 +3,7 @@
 //! They run only inside `tests/isolate.sh`, which `tests/run` does.
 
 mod adopt;
+mod answers;
 mod detect;
 mod fidelity;
 mod last_note;

@@ -34,9 +34,11 @@ A script is {"steps": [...], "when": [{"has": "words", "steps": [...]}]}: the fi
 entry of "when" whose words stand in the request's text wins, else "steps".  Steps:
 
     {"plan": [{"text": T, "status": "pending|in_progress|completed"}]}
+                                 with "why": R, the reason for it, where the tool takes one
     {"write": {"path": P, "content": C}}
     {"edit": {"path": P, "old": A, "new": B}}
     {"shell": COMMAND}           with "background": true it is left running
+    {"call": {"tool": N, "input": {…}}}   a tool by its name, with just these arguments
     {"calls": [STEP, STEP]}      several tool calls in one answer
     {"text": T}                  an answer without a tool call: ends the turn
     any of them with             "say": T (words before the call), "delay": seconds,
@@ -252,7 +254,7 @@ def write_call(tools, path, content, root):
     return name, tools.fill(name, wanted)
 
 
-def plan_calls(tools, items, first):
+def plan_calls(tools, items, first, why=None):
     """The calls that show this plan: one for a list tool, several for Claude's task tools."""
     name = tools.pick(PLAN_TOOLS)
     if not name:
@@ -268,8 +270,8 @@ def plan_calls(tools, items, first):
         return calls
     props = (tools.schemas.get(name) or {}).get("properties") or {}
     if "plan" in props:
-        return [(name, tools.fill(
-            name, {"plan": [{"step": i["text"], "status": i["status"]} for i in items]}))]
+        plan = {"plan": [{"step": i["text"], "status": i["status"]} for i in items]}
+        return [(name, tools.fill(name, {**plan, "explanation": why} if why else plan))]
     key = "checklist" if "checklist" in props else "todos"
     item_schema = ((props.get(key) or {}).get("items") or {}).get("properties") or {}
     todos = []
@@ -307,13 +309,16 @@ def edit_call(tools, edit, root):
 def calls_of(step, tools, root, first_plan):
     """The tool calls of one step, as a list of turns (each a list of calls)."""
     if "plan" in step:
-        return [[c] for c in plan_calls(tools, step["plan"], first=first_plan)]
+        return [[c] for c in plan_calls(tools, step["plan"], first_plan, step.get("why"))]
     if "write" in step:
         calls = [write_call(tools, step["write"]["path"], step["write"]["content"], root)]
     elif "edit" in step:
         calls = [edit_call(tools, step["edit"], root)]
     elif "shell" in step:
         calls = [shell_call(tools, step["shell"], step.get("background", False))]
+    elif "call" in step:
+        name = tools.pick([step["call"]["tool"]])
+        calls = [(name, step["call"]["input"])] if name else []
     elif "calls" in step:
         calls = [call for one in step["calls"] for turn in calls_of(one, tools, root, first_plan) for call in turn]
     else:

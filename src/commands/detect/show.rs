@@ -102,6 +102,7 @@ fn print(transcript: &Transcript, files: &[File]) -> Result<()> {
         paragraph(summary)?;
     }
     plan(transcript)?;
+    decisions(transcript)?;
     commands(transcript)?;
     if !files.is_empty() {
         section("files, and what git says of them now")?;
@@ -144,6 +145,14 @@ fn plan(transcript: &Transcript) -> Result<()> {
         item(&format!("{mark} {}", step.text))?;
     }
     Ok(())
+}
+
+fn decisions(transcript: &Transcript) -> Result<()> {
+    if !transcript.decisions.is_empty() || !transcript.refusals.is_empty() {
+        section("decided")?;
+    }
+    let all = [latest(&transcript.decisions), latest(&transcript.refusals)];
+    all.into_iter().flatten().try_for_each(|decision| item(decision))
 }
 
 fn commands(transcript: &Transcript) -> Result<()> {
@@ -213,6 +222,10 @@ fn ending(transcript: &Transcript) -> String {
     }
 }
 
+fn texts(all: &[String]) -> Vec<String> {
+    all.iter().map(|words| text(words)).collect()
+}
+
 /// The same for programs.
 fn known(transcript: &Transcript, files: &[File]) -> Value {
     let prompts: Vec<_> = transcript
@@ -244,8 +257,10 @@ fn known(transcript: &Transcript, files: &[File]) -> Value {
     let files: Vec<_> =
         files.iter().map(|file| json!({"path": file.path, "git": file.git})).collect();
     json!({
-        "prompts": prompts, "plan": plan, "commands": commands, "openCalls": open,
-        "files": files, "messages": transcript.messages.iter().map(|it| text(it)).collect::<Vec<_>>(),
+        "prompts": prompts, "plan": plan, "decisions": texts(&transcript.decisions),
+        "refusals": texts(&transcript.refusals), "commands": commands,
+        "openCalls": open,
+        "files": files, "messages": texts(&transcript.messages),
         "summary": transcript.summary.as_deref().map(text), "ending": fit(&ending(transcript), LINE_CHARS_MOST),
         "warnings": transcript.warnings,
     })

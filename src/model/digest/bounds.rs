@@ -8,9 +8,10 @@ use super::{Draft, sources::SUMMARY_BY};
 use crate::model::contract::{
     CORE_BYTES_MOST, CommandEntry, Contract, FileEntry, FileManifest, PlanEntry, Statement,
 };
+use crate::model::cut::shorten;
 use crate::model::foreign::head_before_cut;
 use crate::model::session::NotCaptured;
-use crate::model::transcript::{PlanStatus, shorten};
+use crate::model::transcript::PlanStatus;
 use std::collections::HashMap;
 use std::io;
 

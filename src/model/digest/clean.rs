@@ -1,9 +1,9 @@
 //! The one door through which foreign text enters a contract.
 
+use crate::model::cut::shorten;
 use crate::model::foreign;
 use crate::model::redact::Redacted;
 use crate::model::screen::first_chars;
-use crate::model::transcript::shorten;
 use std::collections::BTreeMap;
 
 /// Names (branch, model, account) are at most about this long; git's longest ref is 250.

@@ -48,13 +48,11 @@ pub(super) fn gather(facts: &Facts<'_>, clean: &mut Cleaner) -> Contract {
     let later_prompts = later_prompts(facts, clean, &task, &mut not_captured);
     let mut constraints = of(DeclaredKind::Constraint, |c| &c.constraints);
     add_bans(&mut constraints, &task, &later_prompts);
+    let do_not_redo = of(DeclaredKind::DoNotRedo, |c| &c.do_not_redo);
+    let do_not_redo = with_recorded(&do_not_redo, &facts.transcript.refusals, clean, &speaker);
+    let decisions = of(DeclaredKind::Decision, |c| &c.decisions);
+    let decisions = with_recorded(&decisions, &facts.transcript.decisions, clean, &speaker);
     let commands_run = commands(facts, clean, &mut not_captured);
-    let open: Vec<String> = open(&plan).map(|item| item.text.clone()).collect();
-    let tasks_remaining = if plan.is_empty() {
-        facts.leg_end.open_items.iter().map(|item| clean.text(item)).collect()
-    } else {
-        open
-    };
     Contract {
         format: CONTRACT_FORMAT.to_owned(),
         contract_id: facts.contract_id.clone(),
@@ -77,11 +75,11 @@ pub(super) fn gather(facts: &Facts<'_>, clean: &mut Cleaner) -> Contract {
         initial_prompt: by_user(&task),
         later_prompts,
         next_action: next_action(facts, &plan, &said, &done),
+        tasks_remaining: remaining(facts, clean, &plan),
         plan,
-        tasks_remaining,
         done,
-        do_not_redo: of(DeclaredKind::DoNotRedo, |c| &c.do_not_redo),
-        decisions: of(DeclaredKind::Decision, |c| &c.decisions),
+        do_not_redo,
+        decisions,
         constraints,
         acceptance_assertions: of(DeclaredKind::Assert, |c| &c.acceptance_assertions),
         file_manifest: files(facts, clean),
@@ -219,6 +217,15 @@ fn open(plan: &[PlanEntry]) -> impl Iterator<Item = &PlanEntry> {
     plan.iter().filter(|item| item.status != PlanStatus::Completed)
 }
 
+/// What the plan has open; of an agent without a plan, what its last turn named.
+fn remaining(facts: &Facts<'_>, clean: &mut Cleaner, plan: &[PlanEntry]) -> Vec<String> {
+    if plan.is_empty() {
+        facts.leg_end.open_items.iter().map(|item| clean.text(item)).collect()
+    } else {
+        open(plan).map(|item| item.text.clone()).collect()
+    }
+}
+
 /// Declared in this leg; else what the agent was at; else, if it left no plan, what it was told.
 fn next_action(
     facts: &Facts<'_>,
@@ -311,6 +318,19 @@ fn open_calls(facts: &Facts<'_>, clean: &mut Cleaner) -> Vec<OpenCallEntry> {
         });
     }
     entries
+}
+
+/// What was declared, and what the agent's records say.
+fn with_recorded(
+    declared: &[Statement],
+    recorded: &[String],
+    clean: &mut Cleaner,
+    speaker: &str,
+) -> Vec<Statement> {
+    // Its words are the agent's even where it tells what the user decided.
+    let recorded =
+        recorded.iter().map(|text| statement(&clean.quoted(text), speaker, Standing::Quoted));
+    merge(declared, recorded)
 }
 
 fn last_messages(facts: &Facts<'_>, clean: &mut Cleaner, speaker: &str) -> Vec<Statement> {

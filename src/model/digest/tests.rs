@@ -51,6 +51,30 @@ fn a_plain_leg_is_kept_whole() {
 }
 
 #[test]
+fn what_the_records_say_was_decided_and_refused_is_quoted() {
+    let mut leg = Leg::first();
+    leg.transcript.answered("Which key?", SECRET);
+    leg.transcript.decided("A table: a lock file fails on NFS");
+    leg.transcript.refused("Bash: rm -rf build", "it is shared");
+    let c = leg.build().contract;
+    let of = |said: &crate::model::contract::Statement| (said.by.clone(), said.standing);
+    assert!(
+        c.decisions[2].text.starts_with("the user answered \"Which key?\" with: ["),
+        "{:?}",
+        c.decisions
+    );
+    assert_eq!(of(&c.decisions[2]), ("claude leg 1".into(), Standing::Quoted));
+    assert_eq!(c.decisions[3].text, "A table: a lock file fails on NFS");
+    assert_eq!(of(&c.decisions[3]), ("claude leg 1".into(), Standing::Quoted));
+    let refused = c.do_not_redo.last().unwrap();
+    assert_eq!(
+        refused.text,
+        "the user refused this call: Bash: rm -rf build (and said: it is shared)"
+    );
+    assert_eq!(of(refused), ("claude leg 1".into(), Standing::Quoted));
+}
+
+#[test]
 fn what_earlier_legs_knew_lives_on() {
     let mut first = Leg::first();
     first.session.declared.push(declared(DeclaredKind::DoNotRedo, &"long ".repeat(300), "user", 1));

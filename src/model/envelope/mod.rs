@@ -13,7 +13,8 @@ mod text;
 mod whole;
 
 use super::contract::Contract;
-use super::transcript::{TEXT_BYTES_MOST, shorten};
+use super::cut::shorten;
+use super::transcript::TEXT_BYTES_MOST;
 use std::collections::BTreeMap;
 
 /// How the first line of every envelope begins; a prompt that begins so is ours.

@@ -8,7 +8,8 @@ use super::whole::Whole;
 use crate::model::contract::{
     CommandEntry, Contract, FileEntry, FileStatus, PlanEntry, Standing, Statement,
 };
-use crate::model::transcript::{PlanStatus, shorten, tail};
+use crate::model::cut::{shorten, tail};
+use crate::model::transcript::PlanStatus;
 
 /// The text so far.
 struct Page<'a> {

@@ -1,8 +1,8 @@
 //! Foreign text inside the envelope: it cannot leave the place it is put in.
 
 use super::{END_MARK, ENVELOPE_MARK};
+use crate::model::cut::shorten;
 use crate::model::screen::{one_line, sanitise};
-use crate::model::transcript::shorten;
 
 /// What the name of a cut may take beyond the bytes that are kept.
 const CUT_NAME_BYTES: usize = 64;

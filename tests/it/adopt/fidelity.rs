@@ -74,10 +74,21 @@ fn changed(world: &World) -> BTreeSet<String> {
     status.split('\0').filter(|field| !field.is_empty()).map(|it| it[3..].to_owned()).collect()
 }
 
+/// What was answered and refused stands in the contract, nothing else, and the envelope has it.
+#[track_caller]
+fn was_decided(what: &str, truth: &Value, contract: &Value, envelope: &str) {
+    let (decided, refused) = (strings(&truth["decisions"]), strings(&truth["refused"]));
+    assert_eq!(texts(&contract["decisions"], "text"), decided, "{what}: decisions");
+    assert_eq!(texts(&contract["doNotRedo"], "text"), refused, "{what}: what was refused");
+    for fact in decided.iter().chain(&refused) {
+        assert!(envelope.contains(fact), "{what}: '{fact}' is not in\n{envelope}");
+    }
+}
+
 #[test]
 fn what_an_agent_was_made_to_do_stands_in_the_contract_and_nothing_else() {
     let recordings = recordings();
-    assert!(recordings.len() >= 9, "{recordings:?}");
+    assert!(recordings.len() >= 11, "{recordings:?}");
     for (agent, recording) in recordings {
         let name = recording.file_name().unwrap().to_str().unwrap().to_owned();
         let truth = fs::read_to_string(recording.with_extension("truth.json")).unwrap();
@@ -120,6 +131,7 @@ fn what_an_agent_was_made_to_do_stands_in_the_contract_and_nothing_else() {
         assert_eq!(open, strings(&truth["open"]), "{what}: open calls");
 
         let envelope = envelope(&world);
+        was_decided(&what, &truth, &contract, &envelope);
         for prompt in strings(&truth["prompts"]) {
             for line in prompt.lines() {
                 assert!(envelope.contains(line), "{what}: '{line}' is not in\n{envelope}");

@@ -19,18 +19,22 @@ const RECORDED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/agents");
 
 /// What an agent was made to do.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-struct Truth {
-    prompts: Vec<String>,
+#[serde(default)]
+pub(super) struct Truth {
+    pub(super) prompts: Vec<String>,
     /// `x`, `>` or a space, and the item.
-    plan: Vec<String>,
+    pub(super) plan: Vec<String>,
     /// `+`, `~` or `-`, and the path, by the agent's own tools.
-    files: Vec<String>,
+    pub(super) files: Vec<String>,
     /// Exit code, where there is one, and command.
-    commands: Vec<(Option<i64>, String)>,
-    open: Vec<String>,
-    last_message: String,
-    ending: String,
-    summary: bool,
+    pub(super) commands: Vec<(Option<i64>, String)>,
+    pub(super) open: Vec<String>,
+    pub(super) last_message: String,
+    pub(super) ending: String,
+    pub(super) summary: bool,
+    pub(super) decisions: Vec<String>,
+    /// Calls that a person refused.
+    pub(super) refused: Vec<String>,
 }
 
 /// What came through of one kind of fact.
@@ -107,6 +111,8 @@ fn recalls(truth: &Truth, read: &Transcript) -> Vec<Recall> {
         compare("last words", &said, &last),
         compare("ending", std::slice::from_ref(&truth.ending), &[ending.to_owned()]),
         compare("summary", &summary(truth.summary), &summary(read.summary.is_some())),
+        compare("decisions", &truth.decisions, &read.decisions),
+        compare("refusals", &truth.refused, &read.refusals),
     ]
 }
 
@@ -149,7 +155,7 @@ fn recorded_sessions_come_through_whole() {
             seen.insert(format!("{} {name}", agent.name));
         }
     }
-    assert!(seen.len() >= 8, "recordings are missing: {seen:?}");
+    assert!(seen.len() >= 11, "recordings are missing: {seen:?}");
 }
 
 /// What the model does in the first turn, in the second, and in the third until the limit.
@@ -202,18 +208,18 @@ fn long_truth() -> Truth {
         open: Vec::new(),
         last_message: "Now the test.".into(),
         ending: "limit".into(),
-        summary: false,
+        ..Truth::default()
     }
 }
 
 /// One agent at work in the repository itself, started by nobody but its user.
-struct Alone {
-    stage: Stage,
+pub(super) struct Alone {
+    pub(super) stage: Stage,
     agent: &'static str,
 }
 
 impl Alone {
-    fn new(agent: &'static str, script: &Value) -> Self {
+    pub(super) fn new(agent: &'static str, script: &Value) -> Self {
         let cast =
             Cast { agents: &[agent], claude: script.clone(), codex: script.clone(), third: None };
         Self { stage: Stage::new(&cast), agent }
@@ -239,7 +245,7 @@ impl Alone {
     }
 
     /// Runs it to its end; `before` stands before the prompt.
-    fn works(&self, before: &[&str], prompt: &str) {
+    pub(super) fn works(&self, before: &[&str], prompt: &str) {
         let words = self.words(before, prompt);
         let mut all = vec!["120", self.agent];
         all.extend(words.iter().map(String::as_str));
@@ -257,7 +263,7 @@ impl Alone {
     }
 
     /// Its transcripts, oldest first.
-    fn transcripts(&self) -> Vec<PathBuf> {
+    pub(super) fn transcripts(&self) -> Vec<PathBuf> {
         let folder = if self.agent == "claude" { ".claude/projects" } else { ".codex/sessions" };
         let mut found = Vec::new();
         let mut open = vec![self.stage.world.home.join(folder)];
@@ -283,7 +289,7 @@ impl Alone {
 
     /// Reads its latest transcript and holds it against the truth.
     #[track_caller]
-    fn is_read_as(&self, name: &str, truth: &Truth) {
+    pub(super) fn is_read_as(&self, name: &str, truth: &Truth) {
         let path = self.transcripts().pop().expect("it left a transcript");
         if std::env::var_os("RECORD").is_some() {
             self.record(&path, name, truth);
@@ -422,7 +428,7 @@ fn a_call_that_was_cut_off_stays_open() {
                 open: vec![waited],
                 last_message: "Now I wait.".into(),
                 ending: "none".into(),
-                summary: false,
+                ..Truth::default()
             };
             let name = if signal == "KILL" { "killed" } else { "interrupted" };
             if signal == "INT" {

@@ -1,11 +1,12 @@
 //! The calls that the model makes, and what their results say they did.
 
 use super::plan::{listed_tasks, made_task, task_changed, task_status, tasks_are_plan, todos};
-use super::{Block, Detail, Input, Item, Record, loose};
+use super::{Block, Detail, Input, Item, Record, by_person, loose};
 use crate::agents::loose::Raw;
+use crate::model::cut::{one_line, shorten};
 use crate::model::transcript::{
     COMMAND_BYTES_MOST, Effect, FileTouch, LABEL_BYTES_MOST, PLAN_ITEMS_MOST, PlanItem, PlanStatus,
-    TouchKind, Transcript, one_line, shorten,
+    TouchKind, Transcript,
 };
 
 /// A call that the model made: what it will have done once its result is in.
@@ -49,7 +50,7 @@ pub(super) fn call(transcript: &mut Transcript, block: &Block<'_>, is_main: bool
             if !plan.is_empty() {
                 transcript.say(&plan);
             }
-            Effect::Question(question(&tool, &input))
+            Effect::Question { text: question(&tool, &input), by_id: Vec::new() }
         }
         "Skill" => {
             let name = loose::text(input.skill).or_else(|| loose::text(input.command));
@@ -89,9 +90,11 @@ pub(super) fn result(
     };
     match effect {
         Effect::Command(command) => {
-            // Refused and broken off look alike; what follows tells them apart.
+            // Where nothing says that it never ran, it may have been broken off: what follows tells.
             if denial.as_deref() == Some("user-rejected") {
-                transcript.scratch.refused.push((id.into_owned(), command));
+                if !never_ran(record) {
+                    transcript.scratch.refused.push((id.into_owned(), command));
+                }
             } else if denial.is_none() {
                 ran(transcript, (&*id, &*command), &detail, content, block.is_error);
             }
@@ -111,11 +114,11 @@ pub(super) fn result(
         Effect::TaskChanged { id, text, status } if !is_error && is_meant(&detail) => {
             task_changed(transcript, &id, text, status);
         }
-        Effect::Question(question) => {
+        Effect::Question { text, .. } => {
             transcript.ending = None;
-            transcript.scratch.asked = is_error.then_some(question);
-            if !is_error && let Some(plan) = loose::text(detail.plan) {
-                transcript.say_once(&plan);
+            transcript.scratch.asked = is_error.then_some(text);
+            if !is_error {
+                answered(transcript, &detail);
             }
         }
         Effect::Report if !is_error => transcript.reported(content),
@@ -124,11 +127,41 @@ pub(super) fn result(
         }
         _ => {}
     }
-    if is_main
-        && transcript.scratch.asked.is_none()
-        && denial.is_some_and(|denial| denial == "user-rejected" || denial.starts_with("automode-"))
+    if let (true, Some(denial), Some(tool)) = (is_main, denial, tool) {
+        denied(transcript, record, &denial, &one_line(&tool, LABEL_BYTES_MOST));
+    }
+}
+
+/// Whether a call that a person rejected had not begun (Claude Code 2.1.332; older ones do not say).
+fn never_ran(record: &Record<'_>) -> bool {
+    by_person(record) || loose::flag(record.denied_before_run) == Some(true)
+}
+
+/// A call was not let through.
+fn denied(transcript: &mut Transcript, record: &Record<'_>, denial: &str, tool: &str) {
+    let words = loose::text(record.feedback).unwrap_or_default();
+    if denial == "user-rejected" && never_ran(record) {
+        transcript.refused(tool, &words);
+    }
+    if !words.trim().is_empty() {
+        transcript.ask(&words, loose::moment(record.timestamp));
+    } else if transcript.scratch.asked.is_none()
+        && (denial == "user-rejected" || denial.starts_with("automode-"))
     {
-        transcript.scratch.asked = tool.map(|tool| one_line(&tool, LABEL_BYTES_MOST));
+        transcript.scratch.asked = Some(tool.to_owned());
+    }
+}
+
+/// A person answered questions, or approved a plan: `{"answers": {question: answer}}`, `{"plan"}`.
+fn answered(transcript: &mut Transcript, detail: &Detail<'_>) {
+    for (question, answer) in loose::members(detail.answers) {
+        if let Some(answer) = loose::text(Some(answer)) {
+            transcript.answered(&question, &answer);
+        }
+    }
+    if let Some(plan) = loose::text(detail.plan) {
+        transcript.say_once(&plan);
+        transcript.decided(&format!("the user approved this plan: {plan}"));
     }
 }
 

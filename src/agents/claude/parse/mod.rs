@@ -41,6 +41,9 @@ loose!(Record {
     prompt_source = "promptSource",
     result_detail = "toolUseResult" | "tool_use_result",
     denial = "toolDenialKind",
+    denied_before_run = "toolDenialBeforeRun",
+    permission = "permissionDecision",
+    feedback = "userFeedback",
     attachment,
     prevented = "preventedContinuation",
     // An API error, in the record of a message.
@@ -113,7 +116,10 @@ loose!(Detail {
     task_id = "taskId",
     status_change = "statusChange",
     plan,
+    answers,
 });
+
+loose!(Permission { decision, source });
 
 loose!(Item { content, subject, status, id, question, to, tool_name, tool_input });
 
@@ -237,7 +243,7 @@ fn assistant(transcript: &mut Transcript, record: &Record<'_>, message: &Message
         Some("refusal") => Some(Ending::Trouble(Trouble::Other("the model refused".to_owned()))),
         // A question stays open beside the other calls of its message.
         _ => transcript.scratch.effects.values().find_map(|effect| match effect {
-            Effect::Question(question) => Some(Ending::Asks(question.clone())),
+            Effect::Question { text, .. } => Some(Ending::Asks(text.clone())),
             _ => None,
         }),
     };
@@ -267,7 +273,15 @@ fn user(transcript: &mut Transcript, record: &Record<'_>, message: &Message<'_>)
             _ => {}
         }
     }
-    if is_result || !is_main {
+    if !is_main {
+        return;
+    }
+    if is_result {
+        // A person can say something to the call that they allow.
+        if by_person(record) {
+            let said: Vec<_> = typed.iter().filter_map(|text| prompt(text)).collect();
+            transcript.ask(&said.join("\n\n"), loose::moment(record.timestamp));
+        }
         return;
     }
     if record.prompt_source.is_none() && typed.iter().any(|text| is_break_off(text)) {
@@ -286,6 +300,12 @@ fn user(transcript: &mut Transcript, record: &Record<'_>, message: &Message<'_>)
     note_origin(transcript, record);
     let typed: Vec<_> = typed.iter().filter_map(|text| prompt(text)).collect();
     transcript.ask(&typed.join("\n\n"), loose::moment(record.timestamp));
+}
+
+/// Whether a person allowed or refused the call (Claude Code 2.1.332; older ones do not say).
+fn by_person(record: &Record<'_>) -> bool {
+    let permission: Permission<'_> = loose::object(record.permission).unwrap_or_default();
+    loose::text(permission.source).is_some_and(|source| source.starts_with("user_"))
 }
 
 /// The marks that Claude leaves where a person stopped it.

@@ -2,8 +2,9 @@
 
 use super::{Detail, Item, loose};
 use crate::agents::loose::Raw;
+use crate::model::cut::one_line;
 use crate::model::transcript::{
-    LABEL_BYTES_MOST, PLAN_ITEMS_MOST, PlanItem, PlanStatus, Transcript, one_line,
+    LABEL_BYTES_MOST, PLAN_ITEMS_MOST, PlanItem, PlanStatus, Transcript,
 };
 use std::borrow::Cow;
 

@@ -4,8 +4,9 @@ use super::calls::{question, summary};
 use super::plan::{made_task, task_status, todos};
 use super::trouble::readings;
 use super::{Block, Detail, Input, Item, Message, Record, loose};
+use crate::model::cut::one_line;
 use crate::model::time::Timestamp;
-use crate::model::transcript::{Ending, LABEL_BYTES_MOST, PlanStatus, Sign, Trouble, one_line};
+use crate::model::transcript::{Ending, LABEL_BYTES_MOST, PlanStatus, Sign, Trouble};
 use std::borrow::Cow;
 
 /// What one line of the live stream tells.

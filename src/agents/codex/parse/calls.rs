@@ -3,8 +3,9 @@
 use super::shell::{absolute, command, is_patch, patch, patch_summary};
 use super::{Arguments, loose, steps};
 use crate::agents::loose::Raw;
+use crate::model::cut::{one_line, shorten};
 use crate::model::transcript::{
-    COMMAND_BYTES_MOST, Effect, Ending, LABEL_BYTES_MOST, TouchKind, Transcript, one_line, shorten,
+    COMMAND_BYTES_MOST, Effect, Ending, LABEL_BYTES_MOST, TouchKind, Transcript,
 };
 use std::borrow::Cow;
 
@@ -33,16 +34,20 @@ pub(super) fn called(
         "update_plan" => {
             let before = std::mem::take(&mut transcript.plan);
             transcript.plan_is(steps(arguments.plan));
+            // Why the plan is this one now.
+            transcript.decided(&loose::text(arguments.explanation).unwrap_or_default());
             Effect::PlanBefore(before)
         }
         "request_user_input" => {
-            loose!(Question { question });
-            let questions: Vec<_> = loose::array(arguments.questions)
-                .filter_map(|item| loose::text(loose::object::<Question<'_>>(Some(item))?.question))
+            let asked: Vec<Question<'_>> = loose::array(arguments.questions)
+                .filter_map(|item| loose::object(Some(item)))
                 .collect();
-            summary = Cow::Owned(one_line(&questions.join(" "), LABEL_BYTES_MOST));
-            transcript.ending = Some(Ending::Asks(summary.clone().into_owned()));
-            Effect::Question(summary.clone().into_owned())
+            let all: Vec<_> = asked.iter().filter_map(|it| loose::text(it.question)).collect();
+            let text = one_line(&all.join(" "), LABEL_BYTES_MOST);
+            let by_id = asked.iter().filter_map(Question::by_id).collect();
+            summary = Cow::Owned(text.clone());
+            transcript.ending = Some(Ending::Asks(text.clone()));
+            Effect::Question { text, by_id }
         }
         _ => Effect::Known,
     };
@@ -55,6 +60,13 @@ pub(super) fn called(
 /// The output of a call.
 pub(super) fn returned(transcript: &mut Transcript, call: &str, output: &str) {
     let outcome = Outcome::read(output);
+    if output.trim_end().ends_with(" rejected by user")
+        && outcome.is_refused
+        && let Some(open) = transcript.open_calls.get(call)
+    {
+        let call = format!("{}: {}", open.tool, open.summary);
+        transcript.refused(&call, "");
+    }
     match transcript.closed(call) {
         Effect::Command(command) if !outcome.is_refused => {
             transcript.ran(call, &command, outcome.exit_code, &outcome.output);
@@ -65,8 +77,37 @@ pub(super) fn returned(transcript: &mut Transcript, call: &str, output: &str) {
             }
         }
         Effect::PlanBefore(before) if outcome.is_refused => transcript.plan = before,
-        Effect::Question(_) => transcript.ending = None,
+        Effect::Question { by_id, .. } => {
+            transcript.ending = None;
+            answered(transcript, &by_id, output);
+        }
         _ => {}
+    }
+}
+
+loose!(Question { id, question, is_secret = "isSecret" | "is_secret" });
+
+impl Question<'_> {
+    /// Id and question; the answer to a secret one is not looked at.
+    fn by_id(&self) -> Option<(String, String)> {
+        if loose::flag(self.is_secret) == Some(true) {
+            return None;
+        }
+        Some((loose::text(self.id)?.into_owned(), loose::text(self.question)?.into_owned()))
+    }
+}
+
+/// What a person answered: `{"answers": {id: {"answers": [text]}}}` (Codex 0.171).
+fn answered(transcript: &mut Transcript, by_id: &[(String, String)], output: &str) {
+    loose!(Answers { answers });
+    let given: Answers<'_> = loose::embedded(output).unwrap_or_default();
+    for (id, answer) in loose::members(given.answers) {
+        let answer: Answers<'_> = loose::object(Some(answer)).unwrap_or_default();
+        let texts: Vec<_> =
+            loose::array(answer.answers).filter_map(|text| loose::text(Some(text))).collect();
+        if let Some((_, question)) = by_id.iter().find(|(known, _)| *known == id) {
+            transcript.answered(question, &texts.join(", "));
+        }
     }
 }
 

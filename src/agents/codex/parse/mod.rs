@@ -16,9 +16,9 @@ mod tests;
 mod trouble;
 
 use crate::agents::loose::{self, Raw, loose};
+use crate::model::cut::{one_line, shorten};
 use crate::model::transcript::{
     Effect, Ending, LABEL_BYTES_MOST, PlanItem, PlanStatus, TEXT_BYTES_MOST, Transcript, Trouble,
-    one_line, shorten,
 };
 use calls::{called, changed, executed, returned};
 use shell::{command, patch, patch_summary};
@@ -78,7 +78,7 @@ loose!(Item {
     completed,
 });
 
-loose!(Arguments { cmd, command, input, plan, questions, query, url, path });
+loose!(Arguments { cmd, command, input, plan, explanation, questions, query, url, path });
 
 /// Folds one line of the rollout file into `transcript`.
 pub fn fold(transcript: &mut Transcript, line: &[u8]) {

@@ -1,7 +1,8 @@
 //! Shell commands and patches, as the model meant them.
 
 use crate::agents::loose::{self, Raw};
-use crate::model::transcript::{Effect, FileTouch, LABEL_BYTES_MOST, TouchKind, one_line};
+use crate::model::cut::one_line;
+use crate::model::transcript::{Effect, FileTouch, LABEL_BYTES_MOST, TouchKind};
 use std::borrow::Cow;
 
 /// A command as the model meant it: without the shell that Codex puts around it.

@@ -2,8 +2,9 @@
 
 use super::trouble::{readings, trouble};
 use super::{Item, Line, Payload, loose};
+use crate::model::cut::one_line;
 use crate::model::time::Timestamp;
-use crate::model::transcript::{Ending, LABEL_BYTES_MOST, Sign, Trouble, one_line};
+use crate::model::transcript::{Ending, LABEL_BYTES_MOST, Sign, Trouble};
 use std::borrow::Cow;
 
 /// What one line of the live stream of `exec --json` tells.

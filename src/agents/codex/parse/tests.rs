@@ -181,6 +181,30 @@ fn a_turn_ends_as_its_record_says() {
 }
 
 #[test]
+fn answers_are_decisions_but_for_secret_ones() {
+    let question = |id: &str, text: &str, secret: bool| json!({"id": id, "header": "h", "question": text, "isSecret": secret});
+    let questions = [question("a", "Which store?", false), question("b", "The password?", true)];
+    let answer = json!({"answers": {"a": {"answers": ["SQLite", "one file"]},
+        "b": {"answers": ["hunter2"]}, "c": {"answers": ["to nothing"]}}});
+    let folded = fold_all(&[
+        calls("1", "request_user_input", json!({"questions": questions})),
+        returns("1", json!(answer.to_string())),
+    ]);
+    assert_eq!(folded.decisions, ["the user answered \"Which store?\" with: SQLite, one file"]);
+}
+
+#[test]
+fn a_call_that_a_person_refused_is_kept_and_one_that_a_hook_blocked_is_not() {
+    let call = calls("1", "exec_command", json!({"cmd": "rm -rf /srv"}));
+    let refused = |words: &str| fold_all(&[call.clone(), returns("1", json!(words))]).refusals;
+    assert_eq!(
+        refused("exec command rejected by user"),
+        ["the user refused this call: exec_command: rm -rf /srv"]
+    );
+    assert_eq!(refused("Command blocked by PreToolUse hook: no"), [""; 0]);
+}
+
+#[test]
 fn a_command_that_two_records_describe_ran_once() {
     let call = calls("1", "exec_command", json!({"cmd": "make"}));
     let ran = |exit_code: i64| {
