@@ -15,6 +15,7 @@ mod it {
     mod git;
     mod ground;
     mod guard;
+    mod hints;
     mod hooks;
     mod hostile;
     mod keys;

@@ -277,16 +277,6 @@ pub struct Launch {
     pub warnings: Vec<String>,
 }
 
-/// A path or program as one word of a POSIX shell command.
-pub(crate) fn shell_word(text: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=:@%,".contains(c);
-    if !text.is_empty() && text.chars().all(plain) {
-        text.to_owned()
-    } else {
-        format!("'{}'", text.replace('\'', "'\\''"))
-    }
-}
-
 /// The obstacle of a program that is not there.
 pub(crate) fn not_installed(seat: &Seat) -> Obstacle {
     Obstacle {

@@ -4,7 +4,6 @@ use super::run::tell_json;
 use super::{
     code_of, found_here, open_hub, open_repository, run as headless, start as interactive, terminal,
 };
-use crate::agents::shell_word;
 use crate::agents::store::{self, Found, Running};
 use crate::cli::{Adopt, Level};
 use crate::error::Fault;
@@ -14,8 +13,8 @@ use crate::host::terminal as tty;
 use crate::host::{clock, config, lock};
 use crate::model::foreign;
 use crate::model::names::AgentName;
-use crate::model::screen;
 use crate::model::session::{Adoption, PermissionLevel, Process, Request};
+use crate::model::shell::shell_word;
 use crate::relay::adopt::{self, Caller, Choice, Known, Place};
 use crate::relay::detect::{self, Standing};
 use crate::relay::start::{self, Task};
@@ -118,10 +117,9 @@ fn place_of_named(args: &Adopt, running: &[Running], error: anyhow::Error) -> an
     if open_repository().is_ok() {
         return error;
     }
-    let shown = screen::line(&cwd.to_string_lossy());
     error.context(Fault::refused("there is no repository here").hint(format!(
         "cd {} && git relay adopt {}",
-        shell_word(&shown),
+        shell_word(cwd),
         typed(args, Some(&found.id), &[])
     )))
 }

@@ -6,6 +6,7 @@
 use crate::cli::Demo;
 use crate::error::Fault;
 use crate::host::{env, files};
+use crate::model::shell::shell_word;
 use crate::ui::out;
 use anyhow::{Context, Result};
 use std::path::{Path, PathBuf};
@@ -47,14 +48,10 @@ fn play(scratch: &Scratch) -> Result<()> {
 
     chapter("The contract, as git itself shows it.");
     let session = scratch.session()?;
-    scratch.show(&words(&[
-        "git",
-        "log",
-        "--notes=relay",
-        "--format=%h %s%n%N",
-        &format!("relay/{session}"),
-        "-4",
-    ]))?;
+    // The last line of a note is the signed bytes, which no person reads.
+    scratch.show_line(&format!(
+        "git log --notes=relay --format='%h %s%n%N' relay/{session} -4 | grep -v '^{{'"
+    ))?;
 
     chapter("Every signature and digest, checked by us …");
     relay(&["verify"])?;
@@ -83,6 +80,11 @@ fn chapter(text: &str) {
 
 fn words(list: &[&str]) -> Vec<String> {
     list.iter().map(|word| (*word).to_owned()).collect()
+}
+
+/// Words as a person would type them.
+fn typed(words: &[String]) -> String {
+    words.iter().map(shell_word).collect::<Vec<_>>().join(" ")
 }
 
 fn relay_words(list: &[&str]) -> Vec<String> {
@@ -145,16 +147,21 @@ impl Scratch {
 
     /// Shows a command and what it prints; it must succeed.
     fn show(&self, words: &[String]) -> Result<()> {
-        let shown: Vec<String> = words
-            .iter()
-            .map(|word| if word.contains(' ') { format!("'{word}'") } else { word.clone() })
-            .collect();
-        out::say(format!("$ {}", shown.join(" ").replace('\n', "\\n")));
+        self.show_as(&typed(words), words)
+    }
+
+    /// The same of a line for a shell.
+    fn show_line(&self, line: &str) -> Result<()> {
+        self.show_as(line, &words(&["sh", "-c", line]))
+    }
+
+    fn show_as(&self, shown: &str, words: &[String]) -> Result<()> {
+        out::say(format!("$ {shown}"));
         let output =
             self.command(words).stdin_null().unchecked().run().context("git can be started")?;
         anyhow::ensure!(
             output.status.success(),
-            Fault::refused(format!("'{}' failed", shown.join(" "))).hint("git relay demo --keep")
+            Fault::refused(format!("'{shown}' failed")).hint("git relay demo --keep")
         );
         Ok(())
     }
@@ -188,7 +195,7 @@ impl Scratch {
             &signature.to_string_lossy(),
         ]);
         let message = export.join("contract.json");
-        out::say(format!("$ {} < {}", line.join(" "), message.display()));
+        out::say(format!("$ {} < {}", typed(&line), shell_word(&message)));
         let output = self
             .command(&line)
             .stdin_path(export.join("contract.json"))

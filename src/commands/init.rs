@@ -8,6 +8,7 @@ use crate::git::Repository;
 use crate::git::hook_file::Way;
 use crate::host::{clock, config, files, lock};
 use crate::model::names::{AgentName, SessionId};
+use crate::model::shell::shell_word;
 use crate::relay::start::{TO_BE_KNOWN, nobody_commits};
 use crate::relay::{hooks, not_in_a_leg};
 use crate::store::keys;
@@ -87,7 +88,7 @@ fn tell_strangers(repo: &Repository) -> Result<()> {
             stranger.fingerprint,
             names.join(", ")
         ));
-        let file = stranger.path.map_or("FILE".to_owned(), |path| format!("'{}'", path.display()));
+        let file = stranger.path.map_or("FILE".to_owned(), shell_word);
         out::say(format!("hint: to go on with them: git relay trust --add {file}"));
     }
     Ok(())

@@ -3,6 +3,7 @@
 use super::completions;
 use crate::cli::Setup;
 use crate::host::{env, files, process};
+use crate::model::shell::shell_word;
 use crate::ui::out;
 use anyhow::Result;
 use std::path::{Path, PathBuf};
@@ -55,7 +56,7 @@ pub(super) fn run(args: &Setup) -> Result<u8> {
         out::say("try: git relay --help");
     } else if let Some(above) = folder.parent() {
         out::say("man does not look there. Put this into your shell's profile:");
-        out::say(format!("  export MANPATH=\"{}:\"", above.display()));
+        out::say(format!("  export MANPATH={}:", shell_word(above)));
     }
     let share = match beside_program()? {
         // Shells look beside a system's programs, but not beside those in a home.
@@ -71,7 +72,7 @@ pub(super) fn run(args: &Setup) -> Result<u8> {
     }
     if share == completions::users_share()? {
         out::say("zsh looks there only if its .zshrc says, above compinit:");
-        out::say(format!("  fpath+=('{}')", completions::zsh_folder(&share).display()));
+        out::say(format!("  fpath+=({})", shell_word(completions::zsh_folder(&share))));
     }
     Ok(0)
 }

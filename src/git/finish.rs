@@ -7,6 +7,7 @@ use super::run::GitCall;
 use crate::error::Fault;
 use crate::host::files;
 use crate::model::names::Oid;
+use crate::model::shell::shell_word;
 use anyhow::{Context, Result, bail};
 use gix::bstr::ByteSlice;
 use std::collections::BTreeSet;
@@ -188,7 +189,7 @@ impl Repository {
                     "another merge is in progress in `{}`",
                     self.work_tree.display()
                 ))
-                .hint(format!("git -C '{}' status", self.work_tree.display()))
+                .hint(format!("git -C {} status", shell_word(&self.work_tree)))
             ),
             Err(_) => files::replace(&path, format!("{theirs}\n").as_bytes(), 0o644),
         }

@@ -3,6 +3,7 @@
 
 use super::Durability;
 use crate::error::Fault;
+use crate::model::shell::shell_word;
 use anyhow::{Context, Result, bail};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind};
@@ -32,6 +33,14 @@ pub(super) struct LockFile {
     path: PathBuf,
     target: PathBuf,
     open: bool,
+}
+
+/// Refused: `lock` is in the way, and who made it may be at work yet.
+pub fn in_the_way(lock: &Path) -> Fault {
+    Fault::refused(format!("'{}' is in the way", lock.display())).hint(format!(
+        "a git command is at work there, or died; if none runs: rm {}",
+        shell_word(lock)
+    ))
 }
 
 impl LockFile {
@@ -73,12 +82,7 @@ impl LockFile {
                             _ => {}
                         }
                     } else {
-                        bail!(Fault::refused(format!("`{}` is in the way", path.display())).hint(
-                            format!(
-                                "a git command is at work there, or died; if none runs: rm '{}'",
-                                path.display()
-                            )
-                        ));
+                        bail!(in_the_way(&path));
                     }
                 }
                 Err(error) => {

@@ -6,6 +6,7 @@ use super::{Repository, branch_ref};
 use crate::error::Fault;
 use crate::host::{files, process};
 use crate::model::names::{Oid, SessionId};
+use crate::model::shell::shell_word;
 use anyhow::{Context, Result, bail};
 use std::ffi::OsStr;
 use std::fs;
@@ -27,11 +28,10 @@ impl Repository {
     /// `id` or of a folder above it: nothing is ever written or read through it.
     pub fn must_be_real(&self, git_dir: &Path, path: &Path, id: &SessionId) -> Result<()> {
         let refused = |found: &Path, what: &str| {
+            let (from, to) = (shell_word(found), shell_word(files::aside(found)));
             let found = found.display();
             Fault::integrity(format!("'{found}', of the worktree of session '{id}', is {what}"))
-                .hint(format!(
-                    "move it away: mv '{found}' '{found}.aside'; then: git relay resume {id}"
-                ))
+                .hint(format!("move it away: mv {from} {to}; then: git relay resume {id}"))
         };
         let root = self.main_work_tree().unwrap_or(&self.common_dir);
         let inside = path.strip_prefix(root).ok();

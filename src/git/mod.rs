@@ -33,6 +33,7 @@ mod version;
 mod wip;
 pub mod worktree;
 
+pub use lock::in_the_way;
 pub use objects::Commit;
 pub use refs::{
     NOTES_REF, aside_ref, branch_ref, kept_ref, moved_ref, result_ref, session_ref, snapshot_ref,

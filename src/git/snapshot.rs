@@ -12,6 +12,7 @@ use super::{Repository, from_gix, worktree};
 use crate::error::Fault;
 use crate::model::names::Oid;
 use crate::model::session::NotCaptured;
+use crate::model::shell::shell_word;
 use anyhow::{Result, bail};
 use gix::bstr::{BString, ByteSlice};
 use gix::index::entry::{Flags, Mode, Stage};
@@ -160,7 +161,7 @@ impl Repository {
         bail!(Fault::refused("there is no commit yet to build on").hint(match branch {
             Some(branch) => format!(
                 "the branch is gone; git reflog shows where it was: git branch {} COMMIT",
-                branch.strip_prefix("refs/heads/").unwrap_or(branch)
+                shell_word(branch.strip_prefix("refs/heads/").unwrap_or(branch))
             ),
             None => "git commit --allow-empty -m begin".to_owned(),
         }))

@@ -5,6 +5,7 @@ use super::{Durability, Repository, branch_ref, normal};
 use crate::error::Fault;
 use crate::host::{files, process};
 use crate::model::names::Oid;
+use crate::model::shell::shell_word;
 use anyhow::{Context, Result, bail};
 use gix::bstr::ByteSlice;
 use std::ffi::OsStr;
@@ -86,7 +87,7 @@ impl Repository {
             }
             Some(_) => bail!(
                 Fault::refused(format!("the branch `{branch}` exists already"))
-                    .hint(format!("look at it first: git log {branch}"))
+                    .hint(format!("look at it first: git log {}", shell_word(branch)))
             ),
         };
         let words = call.words();
@@ -156,7 +157,7 @@ impl Repository {
         if !is_made_by_us(&git_dir) {
             bail!(
                 Fault::refused(format!("`{}` was not made by git relay", path.display()))
-                    .hint(format!("git worktree remove '{}'", path.display()))
+                    .hint(format!("git worktree remove {}", shell_word(path)))
             );
         }
         // Not by git: killed half-way it leaves a git dir of which nobody knows whose it was.

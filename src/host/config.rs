@@ -13,6 +13,7 @@ use super::{allow, env, files};
 use crate::error::Fault;
 use crate::model::names::AgentName;
 use crate::model::quota::THRESHOLD_PERMILLE_DEFAULT;
+use crate::model::shell::shell_word;
 use anyhow::Result;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -291,7 +292,7 @@ fn only_in(user: &Path, clone: &Path) -> Result<anyhow::Error> {
          the user's own file",
         clone.display()
     ))
-    .hint(format!("move them to {}", user.display()))
+    .hint(format!("move them to {}", shell_word(user)))
     .into())
 }
 
@@ -369,14 +370,14 @@ pub fn permille(share: f64) -> Result<u32> {
 
 fn read<T: DeserializeOwned>(path: &Path) -> Result<Option<T>> {
     let text = files::read_text(path, FILE_BYTES_MOST).map_err(|error| {
-        Fault::usage(format!("{error:#}")).hint(format!("look at {}", path.display()))
+        Fault::usage(format!("{error:#}")).hint(format!("look at {}", shell_word(path)))
     })?;
     let Some(text) = text else { return Ok(None) };
     toml::from_str(&text).map(Some).map_err(|error| {
         let fault = Fault::usage(format!("'{}': {error}", path.display()).trim_end());
         match nearest(error.message()) {
             Some(key) => fault.hint(format!("did you mean '{key}'?")),
-            None => fault.hint(format!("edit {}", path.display())),
+            None => fault.hint(format!("edit {}", shell_word(path))),
         }
         .into()
     })

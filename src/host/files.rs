@@ -4,7 +4,7 @@ use anyhow::{Context, Result};
 use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The file's bytes, `None` when there is no such file, an error when it is larger.
 pub fn read(path: &Path, bytes_most: u64) -> Result<Option<Vec<u8>>> {
@@ -158,6 +158,13 @@ pub fn is_open_to_others(path: &Path) -> bool {
 pub fn make_private(path: &Path) -> Result<()> {
     fs::set_permissions(path, fs::Permissions::from_mode(0o600))
         .with_context(|| format!("cannot change the mode of '{}'", path.display()))
+}
+
+/// Where to tell people to move what stands at `path`.
+pub fn aside(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".aside");
+    name.into()
 }
 
 /// Removes a file; one that is gone already is fine.

@@ -22,6 +22,7 @@ pub mod receivers;
 pub mod redact;
 pub mod screen;
 pub mod session;
+pub mod shell;
 pub mod sign;
 #[cfg(test)]
 pub(crate) mod specimen;

@@ -1,7 +1,7 @@
 //! The next agent: note, candidate, envelope, intent, start. ENVELOPE_BUILT to DISPATCHED.
 
 use super::{Driver, End, hooks, start};
-use crate::agents::{Order, Seat, shell_word};
+use crate::agents::{Order, Seat};
 use crate::error::{Fault, Kind, kind_of};
 use crate::host::process::{self, Spawn, Speaks};
 use crate::host::{clock, env, files, random, tail::Tail};
@@ -10,6 +10,7 @@ use crate::model::fsm::Event;
 use crate::model::names::{AgentName, Nonce};
 use crate::model::receivers;
 use crate::model::session::{Dispatch, DispatchOutcome, State};
+use crate::model::shell::shell_word;
 use crate::model::{foreign, screen};
 use crate::store::audit::{self, Note, Verified};
 use crate::store::{keys, short};
@@ -138,7 +139,7 @@ impl Driver<'_> {
                 let folder = self.worktree().join(".relay");
                 if std::fs::symlink_metadata(&folder).is_ok_and(|found| found.is_symlink()) {
                     return Err(Fault::integrity(format!("'{}' is a link", folder.display()))
-                        .hint(format!("look at it, then: rm '{}'", folder.display()))
+                        .hint(format!("look at it, then: rm {}", shell_word(&folder)))
                         .into());
                 }
                 files::replace(&self.worktree().join(ENVELOPE_FILE), text.as_bytes(), 0o600)?;
@@ -147,7 +148,7 @@ impl Driver<'_> {
             None => envelope::first_prompt(
                 &session.task,
                 session.session_id.as_str(),
-                &shell_word(&relay.to_string_lossy()),
+                &shell_word(&relay),
             ),
         };
         if session.contract.is_none() && session.is_interactive() {

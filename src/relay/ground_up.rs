@@ -2,12 +2,12 @@
 //! person's own setup commands, and a word on what would test the wrong code.
 
 use super::Driver;
-use crate::agents::shell_word;
 use crate::error::Fault;
 use crate::git::include::INCLUDE_FILE;
 use crate::git::worktree::MAKES_VARIABLE;
 use crate::host::{env, files, process};
 use crate::model::session::{PORTS_EACH, Session};
+use crate::model::shell::shell_word;
 use anyhow::Result;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -147,13 +147,13 @@ fn warnings(worktree: &Path) -> Vec<String> {
             root.display()
         ));
     }
-    let shown = shell_word(&worktree.to_string_lossy());
+    let shown = shell_word(worktree);
     if has(".envrc") && env::find_program("direnv").is_some() {
         found.push(format!(".envrc is not allowed here yet: direnv allow {shown}"));
     }
     let mise = ["mise.toml", ".mise.toml"].into_iter().find(|name| has(name));
     if let (Some(name), Some(_)) = (mise, env::find_program("mise")) {
-        let path = shell_word(&worktree.join(name).to_string_lossy());
+        let path = shell_word(worktree.join(name));
         found.push(format!("{name} may not be trusted here yet: mise trust {path}"));
     }
     found

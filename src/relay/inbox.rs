@@ -7,6 +7,7 @@ use crate::model::foreign;
 use crate::model::fsm::Event;
 use crate::model::inbox::{self, Line, Says};
 use crate::model::session::{Declared, Request, SafePoint, Session};
+use crate::model::shell::shell_word;
 use anyhow::Result;
 use std::path::{Path, PathBuf};
 
@@ -115,7 +116,7 @@ impl Driver<'_> {
                     "'{}' is a folder where the inbox belongs",
                     path.display()
                 ))
-                .hint(format!("look at it, then: rm -r '{}'", path.display()))
+                .hint(format!("look at it, then: rm -r {}", shell_word(&path)))
                 .into());
             }
             Ok(found) if !found.is_file() => files::remove(&path)?,

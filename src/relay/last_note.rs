@@ -8,9 +8,10 @@
 //! asked once; [`TOLD_FILE`] says that the agent was told, with the note or without.
 
 use super::{Driver, hooks};
-use crate::agents::{Pause, shell_word};
+use crate::agents::Pause;
 use crate::host::files;
 use crate::model::session::{Breach, BreachReason, PermissionLevel};
+use crate::model::shell::shell_word;
 use anyhow::Result;
 use serde_json::Value;
 use std::fs;
@@ -42,7 +43,7 @@ impl Driver<'_> {
              --do-not-redo 'what must not be done again' --decision 'what was decided, and why'\n\
              Give a flag as often as you need it, and leave out what does not apply. Then end your \
              turn: do not start anything new.",
-            shell_word(&relay.to_string_lossy())
+            shell_word(&relay)
         );
         files::replace(&self.note_path(NOTE_FILE), text.as_bytes(), 0o600)
     }

@@ -41,6 +41,7 @@ use crate::model::names::{AgentName, SessionId};
 use crate::model::session::{
     Breach, BreachReason, LegEnd, NotCaptured, Outcome, Request, Session, State,
 };
+use crate::model::shell::shell_word;
 use crate::model::sign::{GIT_NAMESPACE, SigningKey};
 use crate::model::time::Timestamp;
 use crate::model::trust::Trust;
@@ -147,8 +148,8 @@ impl Hub {
                 public.fingerprint()
             ))
             .hint(format!(
-                "see who is: git relay trust; to believe it: git relay trust --add '{}'",
-                file.display()
+                "see who is: git relay trust; to believe it: git relay trust --add {}",
+                shell_word(&file)
             ))
             .into());
         }

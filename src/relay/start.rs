@@ -7,9 +7,10 @@ use crate::error::Fault;
 use crate::git::branch_ref;
 use crate::git::refs::SESSIONS;
 use crate::git::{Caps, Repository};
-use crate::host::{clock, lock, random};
+use crate::host::{clock, files, lock, random};
 use crate::model::names::{AgentName, Oid, SessionId};
 use crate::model::session::{Adoption, PermissionLevel, Request, Session, Workplace, port_base};
+use crate::model::shell::shell_word;
 use crate::model::{foreign, screen};
 use crate::store::{self, Stored};
 use anyhow::{Context, Result};
@@ -92,10 +93,14 @@ fn branches_can_be_made(hub: &Hub) -> Result<()> {
         above.push_str(part);
         if hub.repo.read_ref(&branch_ref(&above))?.is_some() {
             return Err(Fault::refused(format!(
-                "a branch '{above}' exists, so git cannot make '{}/<session>'",
+                "a branch '{above}' exists, so there can be none below it: '{}/<session>'",
                 hub.settings.branch_prefix
             ))
-            .hint(format!("git branch -m {above} {above}-old; or set branch_prefix"))
+            .hint(format!(
+                "git branch -m {} {}; or set branch_prefix",
+                shell_word(&above),
+                shell_word(format!("{above}-old"))
+            ))
             .into());
         }
         above.push('/');
@@ -115,7 +120,11 @@ fn worktrees_can_be_made(hub: &Hub) -> Result<()> {
         let path = main.join(part);
         if std::fs::symlink_metadata(&path).is_ok_and(|found| !found.is_dir()) {
             return Err(Fault::refused(format!("'{}' is not a folder", path.display()))
-                .hint("move it away: session worktrees go there")
+                .hint(format!(
+                    "session worktrees go there; move it away: mv {} {}",
+                    shell_word(&path),
+                    shell_word(files::aside(&path))
+                ))
                 .into());
         }
     }

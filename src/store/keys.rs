@@ -7,6 +7,7 @@ use crate::error::{Fault, of_the_machine};
 use crate::git::{Repository, session_ref};
 use crate::host::{env, files, random};
 use crate::model::names::SessionId;
+use crate::model::shell::shell_word;
 use crate::model::sign::{self, GIT_NAMESPACE, PublicKey, SigningKey};
 use crate::model::trust::{self, Trust};
 use anyhow::Result;
@@ -60,10 +61,10 @@ fn not_ready() -> anyhow::Error {
 pub fn load_key(repo: &Repository) -> Result<SigningKey> {
     let path = key_path(repo)?;
     let unusable = |why: String| {
-        let shown = path.display();
-        Fault::environment(format!("the key at '{shown}' cannot be used: {why}")).hint(format!(
-            "put it back from a backup; or: mv '{shown}' '{shown}.old', then: git relay init"
-        ))
+        let (shown, word) = (path.display(), shell_word(&path));
+        let old = shell_word(path.with_extension("old"));
+        Fault::environment(format!("the key at '{shown}' cannot be used: {why}"))
+            .hint(format!("put it back from a backup; or: mv {word} {old}, then: git relay init"))
     };
     let read = files::read_text(&path, KEY_BYTES_MOST);
     let Some(text) = read.map_err(|error| unusable(format!("{error:#}")))? else {
@@ -118,7 +119,7 @@ pub fn make(repo: &Repository) -> Result<Vec<PathBuf>> {
         made.push(trust_path(repo));
     } else if !trust.signers.iter().any(|signer| signer.key == public) {
         return Err(Fault::integrity("this repository's own key is not believed")
-            .hint(format!("git relay trust --add '{}'", path.with_extension("pub").display()))
+            .hint(format!("git relay trust --add {}", shell_word(path.with_extension("pub"))))
             .into());
     }
     Ok(made)

@@ -15,6 +15,7 @@ use crate::host::clock;
 use crate::model::canon;
 use crate::model::names::{Oid, SessionId};
 use crate::model::session::{STATE_FORMAT, Session};
+use crate::model::shell::shell_word;
 use crate::model::sign::{self, GIT_NAMESPACE, SigningKey};
 use crate::model::trust::Trust;
 use anyhow::{Context, Result};
@@ -135,15 +136,18 @@ fn newest_state(repo: &Repository, trust: &Trust, id: &SessionId) -> Result<Opti
 }
 
 fn torn(id: &SessionId, file: &Path, kept: Option<&Oid>) -> Fault {
-    let (name, shown) = (session_ref(id), file.display());
+    let (name, shown) = (session_ref(id), shell_word(file));
     let what = format!("the ref of session '{id}' is an empty file: the machine stopped at it");
     match kept {
-        Some(kept) => {
-            Fault::integrity(format!("{what}; the newest state here is {}", short(kept)))
-                .hint(format!("rm '{shown}' && git update-ref {name} {kept}, then: git relay resume {id}"))
-        }
-        None => Fault::integrity(format!("{what}; which state was its last cannot be told"))
-            .hint(format!("git fsck --lost-found names the commits there are; rm '{shown}' gives the session up")),
+        Some(kept) => Fault::integrity(format!("{what}; the newest state here is {}", short(kept)))
+            .hint(format!(
+                "rm {shown} && git update-ref {name} {kept}, then: git relay resume {id}"
+            )),
+        None => Fault::integrity(format!("{what}; which state was its last cannot be told")).hint(
+            format!(
+                "git fsck --lost-found names the commits there are; rm {shown} gives the session up"
+            ),
+        ),
     }
 }
 

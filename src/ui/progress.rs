@@ -5,6 +5,7 @@ use crate::host::clock;
 use crate::model::quota::Reading;
 use crate::model::receivers;
 use crate::model::session::{BreachReason, DispatchOutcome, Session};
+use crate::model::shell::shell_word;
 use crate::model::time::Timestamp;
 use crate::relay::{End, Progress};
 
@@ -113,7 +114,7 @@ pub fn tell_end(end: &End, session: &Session) {
     let look = format!(
         "git diff {} {}",
         &session.workplace.base_commit.as_str()[..10],
-        session.workplace.branch
+        shell_word(&session.workplace.branch)
     );
     match end {
         End::Done => {

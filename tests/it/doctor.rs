@@ -177,7 +177,7 @@ fn locks_are_ours_and_cleared_or_maybe_the_users_and_named() {
     for name in ["index.lock", "packed-refs.lock", "refs/notes/relay.lock"] {
         let theirs = lock(name);
         let (what, next) = problem(&world, "lock");
-        assert!(what.contains(name) && next.contains("if none runs: rm '"), "{what} {next}");
+        assert!(what.contains(name) && next.contains("if none runs: rm "), "{what} {next}");
         world.relay(&["doctor", "--fix"]).exits(1);
         assert!(theirs.exists(), "{name} may be the user's");
         fs::remove_file(theirs).unwrap();

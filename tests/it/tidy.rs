@@ -154,6 +154,25 @@ fn what_a_room_is_free_of_is_absent() {
     none(&faults);
 }
 
+/// A path in a command to be copied is a word of the shell (`model::shell`), not a hole in quotes.
+#[test]
+fn no_command_is_quoted_by_hand() {
+    let commands = ["git", "rm", "mv", "cd", "mkdir", "chmod", "rmdir", "ls", "cat"];
+    let by_hand = |line: &str| {
+        line.match_indices("'{").any(|(at, _)| {
+            let before = line[..at].rsplit(['"', '\'', ',', ';', ':']).next().unwrap();
+            before.split(' ').any(|word| commands.contains(&word))
+        })
+    };
+    assert!(by_hand("git -C '{place}' status") && by_hand("\"if so: rm -r '{}'\""));
+    let mut faults = Vec::new();
+    for (name, text) in sources("src/").into_iter().filter(|(name, _)| !is_test(name)) {
+        let found = product(&text).filter(|(_, line)| by_hand(line));
+        faults.extend(found.map(|(number, line)| format!("{name}:{number}: {}", line.trim())));
+    }
+    none(&faults);
+}
+
 #[test]
 fn no_file_but_its_own_knows_an_agent_by_name() {
     let mut faults = Vec::new();

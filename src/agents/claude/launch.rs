@@ -1,12 +1,11 @@
 //! How Claude Code is started headless, in its own sandbox.
 
 use super::config_folder;
-use crate::agents::{
-    Ground, Launch, Obstacle, ObstacleKind, Order, Seat, not_installed, shell_word,
-};
+use crate::agents::{Ground, Launch, Obstacle, ObstacleKind, Order, Seat, not_installed};
 use crate::error::Fault;
 use crate::host::{env, files, process};
 use crate::model::session::PermissionLevel;
+use crate::model::shell::shell_word;
 use anyhow::Result;
 use serde_json::{Map, Value, json};
 use std::path::Path;
@@ -125,7 +124,7 @@ fn settings_json(order: &Order<'_>, sandboxed: bool) -> Value {
 }
 
 pub(super) fn hook_command(order: &Order<'_>, event: &str) -> String {
-    format!("{} hook claude {event}", shell_word(&order.relay.to_string_lossy()))
+    format!("{} hook claude {event}", shell_word(order.relay))
 }
 
 pub(super) fn hooks(order: &Order<'_>) -> Value {

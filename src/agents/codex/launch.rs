@@ -1,11 +1,10 @@
 //! How Codex is started headless, in its own sandbox, with hooks trusted for this run only.
 
 use super::config_folder;
-use crate::agents::{
-    Ground, Launch, Obstacle, ObstacleKind, Order, Seat, not_installed, shell_word,
-};
+use crate::agents::{Ground, Launch, Obstacle, ObstacleKind, Order, Seat, not_installed};
 use crate::host::{env, files};
 use crate::model::session::PermissionLevel;
+use crate::model::shell::shell_word;
 use anyhow::Result;
 use serde_json::json;
 use sha2::{Digest, Sha256};
@@ -138,7 +137,7 @@ fn variables(order: &Order<'_>) -> String {
 }
 
 fn command(order: &Order<'_>, event: &str) -> String {
-    format!("{} hook codex {event}", shell_word(&order.relay.to_string_lossy()))
+    format!("{} hook codex {event}", shell_word(order.relay))
 }
 
 fn hooks(order: &Order<'_>) -> Vec<(&'static str, String)> {

@@ -4,6 +4,7 @@ use super::{Finding, Level};
 use crate::git::Repository;
 use crate::git::health::{Trial, same_hooks, try_hooks};
 use crate::git::hook_file::Way;
+use crate::model::shell::shell_word;
 use crate::relay::{Hub, hooks};
 use anyhow::Result;
 use std::path::Path;
@@ -79,7 +80,7 @@ pub(super) fn peoples(hub: &Hub, fix: bool) -> Result<Vec<Finding>> {
                         folder.display()
                     ),
                 )
-                .next(format!("look at it, then make it anew: cd '{}' && npm ci", at.display())),
+                .next(format!("look at it, then make it anew: cd {} && npm ci", shell_word(&at))),
             });
             continue;
         }
@@ -125,7 +126,7 @@ fn tried(main: &Repository, repo: &Repository, subject: &str) -> Result<Vec<Find
     if !of_desktop.reached {
         let what = "not noted where PATH is short, as in programs started from a desktop";
         let relay = hooks::program_link(main.common_dir());
-        let next = format!("say '{}' for git-relay in the line you added", relay.display());
+        let next = format!("say {} for git-relay in the line you added", shell_word(relay));
         found.push(Finding::note(subject, what).next(next));
     }
     Ok(found)
@@ -147,7 +148,7 @@ fn nowhere(repo: &Repository, folder: &Path, subject: &str) -> Result<Finding> {
         "husky makes it at install time: [worktree] setup = [\"npm ci\"], or npm ci there"
             .to_owned()
     } else {
-        format!("mkdir '{}', or mend core.hooksPath", folder.display())
+        format!("mkdir -p {}, or mend core.hooksPath", shell_word(folder))
     }))
 }
 

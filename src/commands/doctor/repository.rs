@@ -5,6 +5,7 @@ use crate::git::NOTES_REF;
 use crate::git::refs::SESSIONS;
 use crate::host::{clock, files, lock, process};
 use crate::model::names::SessionId;
+use crate::model::shell::shell_word;
 use crate::model::sign::GIT_NAMESPACE;
 use crate::model::time::Timestamp;
 use crate::relay::Hub;
@@ -33,14 +34,14 @@ pub(super) fn keys(hub: &Hub, fix: bool) -> Vec<Finding> {
         let mended = fix && files::make_private(&path).is_ok();
         found.push(match mended {
             true => Finding::new(Level::Fixed, "key", what),
-            false => Finding::problem("key", what).next(format!("chmod 600 '{}'", path.display())),
+            false => Finding::problem("key", what).next(format!("chmod 600 {}", shell_word(&path))),
         });
     }
     match hub.trust.check(&key, GIT_NAMESPACE, clock::now()) {
         Ok(_) => found.push(Finding::ok("key", format!("{}, believed", key.fingerprint()))),
         Err(error) => {
             let public = store::keys::key_path(&hub.repo).map(|path| path.with_extension("pub"));
-            let next = public.map(|path| format!("git relay trust --add '{}'", path.display()));
+            let next = public.map(|path| format!("git relay trust --add {}", shell_word(path)));
             let what = format!("this repository's own key: {error}");
             found.push(Finding::problem("trust", what).next(next.unwrap_or_default()));
         }
@@ -67,7 +68,10 @@ pub(super) fn refs(hub: &Hub, fix: bool) -> Result<Vec<Finding>> {
         let what = format!("a fetch from '{remote}' overwrites contracts of this clone ({spec})");
         let pattern = spec.replace('+', "\\+").replace('*', "\\*");
         found.push(Finding::problem("notes", what).next(format!(
-            "git config --replace-all remote.{remote}.fetch '+refs/notes/*:refs/notes/remotes/{remote}/*' '^{pattern}$'"
+            "git config --replace-all {} {} {}",
+            shell_word(format!("remote.{remote}.fetch")),
+            shell_word(format!("+refs/notes/*:refs/notes/remotes/{remote}/*")),
+            shell_word(format!("^{pattern}$"))
         )));
     }
     if found.is_empty() {
@@ -170,15 +174,18 @@ pub(super) fn locks(hub: &Hub, fix: bool) -> Result<Vec<Finding>> {
     let mut found = Vec::new();
     let sessions = hub.repo.common_dir().join(SESSIONS);
     for stale in hub.repo.locks().into_iter().filter(|lock| lock.idle >= LOCK_IDLE) {
-        let shown = stale.path.display();
-        let what = format!("'{shown}' has been there for {} s", stale.idle.as_secs());
+        let what =
+            format!("'{}' has been there for {} s", stale.path.display(), stale.idle.as_secs());
         let id = stale
             .path
             .strip_prefix(&sessions)
             .ok()
             .and_then(|rest| SessionId::new(rest.to_str()?.strip_suffix(".lock")?));
         let Some(id) = id else {
-            let next = format!("a git command is at work, or died; if none runs: rm '{shown}'");
+            let next = format!(
+                "a git command is at work, or died; if none runs: rm {}",
+                shell_word(&stale.path)
+            );
             found.push(Finding::problem("lock", what).next(next));
             continue;
         };

@@ -1,8 +1,7 @@
 //! Refs through the git program: reftable, and branches, whose reflogs git keeps.
 
 use super::{Refs, Value};
-use crate::error::Fault;
-use crate::git::lock::{lock_path, sync_folder_of};
+use crate::git::lock::{in_the_way, lock_path, sync_folder_of};
 use crate::git::{Durability, Repository};
 use crate::model::names::Oid;
 use anyhow::{Context, Result, bail};
@@ -100,10 +99,7 @@ impl Program<'_> {
             vec![lock_path(&self.repo.ref_path(name)), lock_path(&packed)]
         };
         if let Some(lock) = locks.iter().find(|lock| lock.exists()) {
-            bail!(Fault::refused(format!("`{}` is in the way", lock.display())).hint(format!(
-                "a git command is at work there, or died; if none runs: rm '{}'",
-                lock.display()
-            )));
+            bail!(in_the_way(lock));
         }
         Err(output.failure(&words))
     }

@@ -6,6 +6,7 @@ use crate::git::Repository;
 use crate::model::names::{Oid, SessionId};
 use crate::model::screen;
 use crate::model::session::{Adoption, Session};
+use crate::model::shell::shell_word;
 use crate::relay::{Hub, start};
 use crate::store;
 use anyhow::Result;
@@ -55,7 +56,7 @@ pub fn place_of(hub: &Hub, found: &Found, clean: bool, typed: &str) -> Result<Pl
     })?;
     if repo.common_dir() != hub.repo.common_dir() {
         return Err(Fault::refused(format!("it worked in '{shown}', another repository"))
-            .hint(format!("cd '{shown}' && git relay adopt {typed}"))
+            .hint(format!("cd {} && git relay adopt {typed}", shell_word(cwd)))
             .into());
     }
     if repo.is_ours() {
@@ -78,7 +79,7 @@ pub fn place_of(hub: &Hub, found: &Found, clean: bool, typed: &str) -> Result<Pl
             "the path of '{}' is not UTF-8",
             screen::line(&root.to_string_lossy())
         ))
-        .hint("move the worktree: git worktree move")
+        .hint(format!("git worktree move {} NEW-PATH", shell_word(root)))
         .into());
     };
     begun_at(&repo, Some(source.to_owned()))
@@ -99,9 +100,9 @@ pub(super) fn must_be_at_rest(repo: &Repository, again: &str) -> Result<()> {
         None if !repo.unmerged_paths()?.is_empty() => "merge with conflicts",
         None => return Ok(()),
     };
-    let place = repo.work_tree().display();
+    let (place, word) = (repo.work_tree().display(), shell_word(repo.work_tree()));
     Err(Fault::refused(format!("a {operation} is in progress in '{place}', where it worked"))
-        .hint(format!("git -C '{place}' status says how to end it; then: {again}"))
+        .hint(format!("git -C {word} status says how to end it; then: {again}"))
         .into())
 }
 

@@ -46,7 +46,7 @@ impl Driver<'_> {
         let Some((paths, now)) = self.taken_along(repo, &dirty)? else { return Ok(None) };
         // Looked at before; somebody may have been at work there since.
         dirty.retain(|path| !paths.contains(path));
-        must_be_clean(repo, &dirty)?;
+        must_be_clean(repo, &dirty, &plan.again)?;
         let id = self.session().session_id.clone();
         let message = format!("relay: what stood there when the result of session {id} came");
         let aside = repo.aside(&paths, &plan.target, &now, &message, clock::now().0)?;

@@ -4,6 +4,7 @@ use crate::git::{Caps, branch_ref, kept_ref};
 use crate::host::clock;
 use crate::model::names::Oid;
 use crate::model::session::State;
+use crate::model::shell::shell_word;
 use crate::relay::Driver;
 use anyhow::Result;
 use std::collections::BTreeSet;
@@ -138,9 +139,10 @@ impl Driver<'_> {
         let (worktree, branch) = (self.worktree(), self.session().workplace.branch.clone());
         if let Err(error) = self.try_leave_ground() {
             self.notice(format!("the worktree could not be removed: {error:#}"));
-            let worktree = worktree.display();
             self.notice(format!(
-                "  git worktree remove --force '{worktree}' && git branch -D {branch}"
+                "  git worktree remove --force {} && git branch -D {}",
+                shell_word(worktree),
+                shell_word(branch)
             ));
         }
     }
@@ -152,9 +154,9 @@ impl Driver<'_> {
             if self.is_whole() { self.worktree_repo()?.ignored_paths()? } else { Vec::new() };
         if !ignored.is_empty() {
             self.notice(format!(
-                "the worktree stays, since it holds ignored files ({}): git worktree remove --force '{}'",
+                "the worktree stays, since it holds ignored files ({}): git worktree remove --force {}",
                 ignored.iter().take(3).map(String::as_str).collect::<Vec<_>>().join(", "),
-                worktree.display(),
+                shell_word(&worktree),
             ));
             return Ok(());
         }

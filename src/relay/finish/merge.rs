@@ -15,8 +15,11 @@ use crate::model::fsm::Event;
 use crate::model::names::Oid;
 use crate::model::redact;
 use crate::model::session::{FinishKind, Finishing, Session};
+use crate::model::shell::shell_word;
 use crate::relay::Driver;
 use anyhow::Result;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// Carried by the user's git, and by nothing else, while it merges for us; its value is the session.
@@ -31,13 +34,14 @@ impl Plan {
     pub(super) fn must_merge_cleanly(&self, session: &Session) -> Result<()> {
         let Merged::Conflicts { paths, .. } = &self.merged else { return Ok(()) };
         let branch = short_name(&self.branch);
+        let word = shell_word(branch);
         Err(Fault::refused(format!(
             "the result conflicts with '{branch}' in: {}; and '{branch}' is checked out nowhere, so \
              there is no place to resolve that",
             listed(paths)
         ))
         .hint(format!(
-            "git switch {branch}, then git relay finish {} --into {branch}: the conflicts are left there",
+            "git switch {word} && git relay finish {} --into {word}; the conflicts are left there",
             session.session_id
         ))
         .into())
@@ -111,8 +115,8 @@ impl Driver<'_> {
 
     /// Refuses what git would refuse, or what could not be taken back to exactly what it was.
     fn look_at_place(&self, repo: &Repository, plan: &Plan) -> Result<()> {
-        let place = repo.work_tree().display();
-        let branch = short_name(&plan.branch);
+        let (place, word) = (repo.work_tree().display(), shell_word(repo.work_tree()));
+        let (branch, again) = (short_name(&plan.branch), &plan.again);
         if repo.is_of_a_session()? {
             return Err(Fault::refused(format!("'{branch}' is the branch of another session"))
                 .hint(format!("git relay finish {} --into BRANCH", self.session().session_id))
@@ -120,7 +124,7 @@ impl Driver<'_> {
         }
         if let Some(operation) = repo.operation_in_progress() {
             return Err(Fault::refused(format!("a {operation} is in progress in '{place}'"))
-                .hint(format!("git -C '{place}' status says how to end it; then the same again"))
+                .hint(format!("git -C {word} status says how to end it; then: {again}"))
                 .into());
         }
         must_be_unlocked(repo, &plan.branch)?;
@@ -139,14 +143,13 @@ impl Driver<'_> {
             .hint(match staged.iter().all(|path| plan.left_out.contains(path)) {
                 // They are in the session's tree as well.
                 true if self.session().adopted.is_some() => format!(
-                    "to bring them, too: git relay finish {} --include-snapshot; to leave them out: git -C '{place}' stash, then the same again",
-                    self.session().session_id
+                    "to bring them, too: {again} --include-snapshot; to leave them out: git -C {word} stash && {again}"
                 ),
-                _ => format!("git -C '{place}' stash (or commit them), then the same again"),
+                _ => put_aside(&word, "stash", again),
             })
             .into());
         }
-        must_be_clean(repo, &dirty)
+        must_be_clean(repo, &dirty, again)
     }
 
     fn merge_at(&mut self, place: &Path, plan: &Plan) -> Result<Oid> {
@@ -267,16 +270,34 @@ impl Driver<'_> {
     }
 }
 
-/// Refuses, naming them, changes of the user's that the result would overwrite.
-pub(super) fn must_be_clean(repo: &Repository, dirty: &[Vec<u8>]) -> Result<()> {
+/// Refuses, naming them, changes of the user's that the result would overwrite. `again` is the
+/// command to say once they are out of the way.
+pub(super) fn must_be_clean(repo: &Repository, dirty: &[Vec<u8>], again: &str) -> Result<()> {
     if dirty.is_empty() {
         return Ok(());
     }
-    let place = repo.work_tree().display();
+    let ignored = repo.ignored_paths()?;
+    let is_ignored = |path: &Vec<u8>| {
+        ignored.iter().any(|ignored| path == ignored.trim_end_matches('/').as_bytes())
+    };
+    // `--include-untracked` leaves ignored files, and `--all` alone would take every one of them.
+    let stash = match dirty.iter().any(is_ignored) {
+        true => {
+            let words = dirty.iter().map(|path| shell_word(OsStr::from_bytes(path)));
+            format!("stash push --all -- {}", words.collect::<Vec<_>>().join(" "))
+        }
+        false => "stash --include-untracked".to_owned(),
+    };
     Err(Fault::refused(format!(
-        "'{place}' has changes of yours in: {}",
+        "'{}' has changes of yours in: {}",
+        repo.work_tree().display(),
         listed(&super::plan::shown(dirty))
     ))
-    .hint(format!("git -C '{place}' stash --include-untracked, then the same again"))
+    .hint(put_aside(&shell_word(repo.work_tree()), &stash, again))
     .into())
+}
+
+/// How to have changes in the worktree `word` out of the way, go on, and have them back.
+fn put_aside(word: &str, stash: &str, again: &str) -> String {
+    format!("git -C {word} {stash} && {again}; to have them back then: git -C {word} stash pop")
 }

@@ -10,6 +10,7 @@ use crate::model::fsm::{self, Effect};
 use crate::model::names::Oid;
 use crate::model::redact;
 use crate::model::session::FinishKind;
+use crate::model::shell::shell_word;
 use crate::relay::{Driver, LEG_VARIABLE};
 use anyhow::Result;
 use std::collections::BTreeMap;
@@ -30,6 +31,8 @@ pub(super) struct Plan {
     pub(super) merged: Merged,
     pub(super) is_there_already: bool,
     pub(super) message: String,
+    /// The command that says the same again.
+    pub(super) again: String,
 }
 
 /// A plan as a person reads it.
@@ -84,7 +87,7 @@ impl Driver<'_> {
             return Err(Fault::refused(format!(
                 "a {operation} is in progress in the session worktree"
             ))
-            .hint(format!("git -C '{}' status", self.worktree().display()))
+            .hint(format!("git -C {} status", shell_word(self.worktree())))
             .into());
         }
         Ok(())
@@ -142,8 +145,19 @@ impl Driver<'_> {
             merged,
             is_there_already,
             message: self.message(order.message.as_deref()),
+            again: self.again(order),
             capture,
         })
+    }
+
+    fn again(&self, order: &Order) -> String {
+        let mut words = vec!["git relay finish".to_owned(), self.session().session_id.to_string()];
+        words.extend((order.kind == FinishKind::Merge).then(|| "--merge".to_owned()));
+        words.extend(order.include_snapshot.then(|| "--include-snapshot".to_owned()));
+        for (flag, value) in [("--into", &order.into), ("--message", &order.message)] {
+            words.extend(value.iter().flat_map(|value| [flag.to_owned(), shell_word(value)]));
+        }
+        words.join(" ")
     }
 
     /// The commit that is merged: with `left_out` as it was committed last. For a merge the

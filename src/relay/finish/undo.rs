@@ -1,9 +1,8 @@
 //! What became of a finish in the user's worktree: the result, or a merge that is taken back.
 
 use super::{Came, short_name};
-use crate::error::Fault;
 use crate::git::undo::Undo;
-use crate::git::{Repository, aside_ref, undone_ref};
+use crate::git::{Repository, aside_ref, in_the_way, undone_ref};
 use crate::host::{clock, files};
 use crate::model::fsm::Event;
 use crate::model::names::Oid;
@@ -117,10 +116,5 @@ impl Driver<'_> {
 
 pub(super) fn must_be_unlocked(repo: &Repository, branch: &str) -> Result<()> {
     let Some(lock) = repo.lock_in_the_way(branch) else { return Ok(()) };
-    Err(Fault::refused(format!("'{}' is in the way", lock.display()))
-        .hint(format!(
-            "a git command is at work there, or died; if none runs: rm '{}'",
-            lock.display()
-        ))
-        .into())
+    Err(in_the_way(&lock).into())
 }

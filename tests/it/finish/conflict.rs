@@ -186,7 +186,7 @@ fn without_a_worktree_conflicts_are_refused_with_the_way_to_have_them() {
         let before = world.users_things();
         let main = world.git(&["rev-parse", "main"]);
         let did = finish(&world, &[how]).exits(1);
-        did.says("checked out nowhere").says("git switch main, then git relay finish");
+        did.says("checked out nowhere").says("git switch main && git relay finish");
         assert_eq!(world.git(&["rev-parse", "main"]), main);
         same(&world.users_things(), &before);
         assert_eq!(state(&world), "RUNNING");
