@@ -24,6 +24,9 @@ const INCLUDE_DEPTH_MOST: usize = 10;
 /// Of our own files in the common git dir: whom we believe, and what we would run.
 const OWN_FILES: [&str; 3] = ["relay/allowed", "relay/allowed_signers", "relay/config.toml"];
 
+/// How hooks and agents call git relay: a link in the common git dir.
+pub const PROGRAM: &str = "relay/bin/git-relay";
+
 /// The facts that stop a session when they change. `git_dir` is the worktree's own.
 pub fn guard_facts(
     common_dir: &Path,
@@ -58,6 +61,14 @@ pub fn outer_facts(common_dir: &Path) -> Result<BTreeMap<String, String>> {
     }
     for name in OWN_FILES {
         raw_fact(&mut facts, name, &common_dir.join(name))?;
+    }
+    // Where it leads, and not what is there: an update puts another program in the same place.
+    let program = common_dir.join(PROGRAM);
+    match fs::read_link(&program) {
+        Ok(target) => {
+            facts.insert(PROGRAM.to_owned(), format!("link to {}", target.display()));
+        }
+        Err(_) => raw_fact(&mut facts, PROGRAM, &program)?,
     }
     Ok(facts)
 }

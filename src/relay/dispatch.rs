@@ -63,6 +63,9 @@ impl Driver<'_> {
         self.make_inbox()?;
         let prompt_file = self.write_prompt(&nonce)?;
         self.forget_pause()?;
+        let common = self.hub.repo.common_dir();
+        hooks::write(common)?;
+        hooks::write_busy(common, &self.worktree().join(self.hub.repo.users_hooks()))?;
         let guard = self.record_guard()?;
         let leg = self.session().leg + 1;
         let dispatch = Dispatch::begin(agent, nonce.clone(), leg, clock::now());
@@ -166,8 +169,6 @@ impl Driver<'_> {
         let program = seat.program().ok_or_else(|| {
             Fault::environment(format!("'{}' is not installed", seat.name)).hint("git relay agents")
         })?;
-        hooks::write(hub.repo.common_dir())?;
-        hooks::write_busy(hub.repo.common_dir(), &worktree.join(hub.repo.users_hooks()))?;
         let variables = self.variables(seat, nonce)?;
         let other_branches = self.other_branches()?;
         let at_terminal = self.session().is_interactive();

@@ -377,3 +377,44 @@ fn hooks_that_an_agent_planted_are_named_and_not_tried() {
     }
     assert!(!world.home.join("ran").exists(), "the agent's hook was run");
 }
+
+#[test]
+fn a_program_that_is_not_ours_is_named_and_no_hook_is_tried() {
+    let world = sound();
+    let link = world.repo.join(".git/relay/bin/git-relay");
+    let evil = world.program("evil", "#!/bin/sh\ntouch \"$HOME/ran\"\n");
+    // Where the block finds it: nothing on PATH goes before it.
+    fs::remove_file(world.home.join("bin/git-relay")).unwrap();
+    let tried = |words: &str| {
+        let (code, found) = doctor(&world, &[]);
+        assert_eq!(code, Some(1));
+        let one = found.iter().find(|one| one["subject"] == "hooks, main tree").unwrap();
+        let text = |name: &str| one[name].as_str().unwrap_or_default().to_owned();
+        assert!(text("what").contains(words), "{one}");
+        assert!(text("what").contains("no hook was tried"), "{one}");
+        assert!(!world.home.join("ran").exists(), "it was run");
+        text("next")
+    };
+    fs::remove_file(&link).unwrap();
+    std::os::unix::fs::symlink(&evil, &link).unwrap();
+    tried("another version of git relay or another program");
+    fs::remove_file(&link).unwrap();
+    fs::copy(&evil, &link).unwrap();
+    assert!(tried("is not the link that git relay made").contains("git relay init"));
+    world.relay(&["init"]).exits(0);
+    world.relay(&["doctor"]).exits(0).says("nothing is wrong");
+    fs::remove_file(&link).unwrap();
+    fs::create_dir(&link).unwrap();
+    let next = tried("is a folder");
+    let (rm, _) = next.split_once(": ").unwrap().1.split_once(" && ").unwrap();
+    world.run("sh", &["-c", rm]).exits(0);
+    world.relay(&["doctor", "--fix"]).exits(0);
+    // A hook of the folder for agents that we did not make is not run either.
+    let busy = world.repo.join(".git/relay/hooks/reference-transaction");
+    fs::copy(&evil, &busy).unwrap();
+    assert!(problem(&world, "hooks of agents").0.contains("not as this program makes it"));
+    assert!(!world.home.join("ran").exists(), "it was run");
+    world.relay(&["doctor", "--fix"]).exits(0);
+    world.relay(&["doctor"]).exits(0);
+    assert!(!busy.exists());
+}

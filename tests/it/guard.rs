@@ -49,6 +49,11 @@ fn git_relays_own_files_are_as_they_were_or_somebody_accepts_them() {
             format!("{setup} >>\"$HOME/.config/git-relay/config.toml\""),
             "your own config.toml changed",
         ),
+        (
+            "rm \"$RELAY/bin/git-relay\"; cp \"$EVIL\" \"$RELAY/bin/git-relay\"".to_owned(),
+            "relay/bin/git-relay changed",
+        ),
+        ("ln -sf \"$EVIL\" \"$RELAY/bin/git-relay\"".to_owned(), "relay/bin/git-relay changed"),
         // What a person does in another terminal meanwhile is no different, and is named as well.
         (
             "(unset GIT_RELAY_LEG; ssh-keygen -q -t ed25519 -N '' -f \"$HOME/k\"; \

@@ -21,11 +21,13 @@ pub(super) fn agents(hub: &Hub, fix: bool) -> Result<Vec<Finding>> {
     }
     let mut found = Vec::new();
     if hooks::are_stale(common)? {
-        let what = "the hooks folder is not as this program makes it";
+        let what = hooks::other_program(common)?;
+        let what = what.unwrap_or("the hooks folder is not as this program makes it".to_owned());
         if !fix {
             return Ok(vec![Finding::problem(subject, what).next("git relay doctor --fix")]);
         }
         hooks::write(common)?;
+        hooks::write_busy(common, &hub.repo.hooks_folder()?)?;
         found.push(Finding::new(Level::Fixed, subject, what));
     }
     let trial = try_hooks(&common.join("relay/hooks"), hub.repo.work_tree(), true, None)?;
@@ -50,6 +52,16 @@ pub(super) fn peoples(hub: &Hub, fix: bool) -> Result<Vec<Finding>> {
     }
     if let Some(finding) = planted(hub, "hooks, main tree")? {
         found.push(finding);
+        return Ok(found);
+    }
+    if let Some(what) = hooks::other_program(hub.repo.common_dir())? {
+        let link = hooks::program_link(hub.repo.common_dir());
+        let next = match link.is_dir() {
+            true => format!("look at it, then: rm -r {} && git relay init", shell_word(link)),
+            false => "look at it; this puts it back: git relay init".to_owned(),
+        };
+        let what = format!("{what}; no hook was tried");
+        found.push(Finding::problem("hooks, main tree", what).next(next));
         return Ok(found);
     }
     let main = hub.repo.hooks_folder()?;
