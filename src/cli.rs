@@ -56,6 +56,11 @@ pub enum Command {
 }
 
 /// Put man pages and shell completions where they are found
+///
+/// Man pages: beside the program where that may be written, share/man/man1 for one in bin, else
+/// below ~/.local/share. Completions: share/bash-completion/completions,
+/// share/zsh/site-functions and share/fish/vendor_completions.d, beside a program of the system's
+/// or below ~/.local/share. Every place is printed, and nothing else is written.
 #[derive(Debug, Args)]
 pub struct Setup {
     /// Take away again what setup wrote
@@ -163,7 +168,7 @@ pub struct Handoff {
     #[arg(
         value_name = "SESSION",
         conflicts_with = "session",
-        help = "The session, where it is not plain"
+        help = "The session: its name, its beginning or its last four digits; else the one that is open"
     )]
     pub name: Option<String>,
     #[arg(long, value_name = "SESSION", help = "The same")]
@@ -194,7 +199,7 @@ pub struct Handoff {
 /// asked something, left open items, or was ended by Ctrl-C is started again, with what is known.
 #[derive(Debug, Args)]
 pub struct Resume {
-    /// The session, where it is not plain
+    /// The session: its name, its beginning or its last four digits; else the one that is open
     pub session: Option<String>,
     /// Use these agents from now on, in this order
     #[arg(long, value_delimiter = ',', value_name = "A,B,C")]
@@ -202,6 +207,9 @@ pub struct Resume {
     /// Answer what the agent asked; it goes on with that
     #[arg(long, value_name = "TEXT")]
     pub answer: Option<String>,
+    /// Go on without a terminal from now on, as `git relay run` does, where it began at one
+    #[arg(long)]
+    pub headless: bool,
     /// Accept the configuration (git's, and git relay's own) as it was left
     #[arg(long)]
     pub accept_config: bool,
@@ -218,8 +226,9 @@ pub struct Resume {
 /// Agents call this while they work; people can too. Facts stand in the next contract, signed and
 /// with the name of who stated them.
 #[derive(Debug, Args)]
-#[group(id = "fact", required = true, multiple = true)]
+#[group(skip)]
 #[command(
+    group = clap::ArgGroup::new("fact").required(true).multiple(true),
     override_usage = "git relay record --done TEXT --next TEXT; at least one fact of those below, each as often as there is one"
 )]
 pub struct Record {
@@ -244,7 +253,11 @@ pub struct Record {
     /// Something that must be true at the end
     #[arg(long = "assert", value_name = "TEXT", group = "fact")]
     pub assertion: Vec<String>,
-    #[arg(long, value_name = "SESSION", help = "The session, where it is not plain")]
+    #[arg(
+        long,
+        value_name = "SESSION",
+        help = "The session: its name, its beginning or its last four digits; else the one that is open"
+    )]
     pub session: Option<String>,
     /// Print JSON
     #[arg(long)]
@@ -254,7 +267,7 @@ pub struct Record {
 /// Show where a session stands
 #[derive(Debug, Args)]
 pub struct One {
-    /// The session, where it is not plain
+    /// The session: its name, its beginning or its last four digits; else the one that is open
     pub session: Option<String>,
     /// Print JSON
     #[arg(long)]
@@ -276,12 +289,12 @@ pub struct Listing {
 /// (the start came to nothing); folded (facts or a request were read from the inbox), observed
 /// (usage or a commit was seen); leg-ended (the agent ended), breached (a hand-over was decided),
 /// pause-undone (the agent finished meanwhile), snapshotted (the work was saved), contracted (the
-/// contract was signed); consented (the agents were named anew), guard-accepted (a changed
+/// contract was signed); consented (the agents were named anew), left-terminal (it goes on headless), guard-accepted (a changed
 /// configuration was accepted); finishing (the result is being brought home), finish-undone (that was
 /// taken back), finished; aborted.
 #[derive(Debug, Args)]
 pub struct Log {
-    /// The session, where it is not plain
+    /// The session: its name, its beginning or its last four digits; else the one that is open
     pub session: Option<String>,
     /// Print the git command that checks the signatures, and run it
     #[arg(long)]
@@ -294,7 +307,7 @@ pub struct Log {
 /// Show a contract, or the envelope an agent was given
 #[derive(Debug, Args)]
 pub struct Show {
-    /// The session, where it is not plain
+    /// The session: its name, its beginning or its last four digits; else the one that is open
     pub session: Option<String>,
     /// The contract that closed this leg (default: the last)
     #[arg(long, value_name = "N")]
@@ -332,7 +345,7 @@ pub struct Verify {
 /// Conflicts are left there as git leaves them: resolve them, then --continue, or --abort.
 #[derive(Debug, Default, Args)]
 pub struct Finish {
-    /// The session, where it is not plain
+    /// The session: its name, its beginning or its last four digits; else the one that is open
     pub session: Option<String>,
     /// Make one commit of it (the default)
     #[arg(long, group = "how")]
@@ -375,7 +388,7 @@ pub struct Finish {
 /// before the worktree goes.
 #[derive(Debug, Args)]
 pub struct Abort {
-    /// The session, where it is not plain
+    /// The session: its name, its beginning or its last four digits; else the one that is open
     pub session: Option<String>,
     /// Show what would happen, and change nothing
     #[arg(long)]

@@ -9,10 +9,11 @@ use clap::Args;
 /// environment names, and those of agents that are running. Shown are the sessions of this
 /// repository and all its worktrees, newest first: id, agent, state, age, plan, files; what you
 /// asked first; model, context and usage as far as the agent told. States: working and idle (its
-/// process is there), limited, ended, unknown (a process may be at it). Nothing is written.
+/// process is there), limited, ended (and how its
+/// last turn did, or that its transcript is damaged), unknown (a process may be at it). Nothing is written.
 #[derive(Debug, Args)]
 pub struct Detect {
-    /// The session to show: the beginning of its id is enough
+    /// The session to show: the beginning of its id is enough, or the path of its transcript
     pub id: Option<String>,
     /// Show all that is known of it: prompts, plan, commands, files, last words
     #[arg(long, requires = "id")]
@@ -38,8 +39,8 @@ pub struct Detect {
 /// From inside an agent's shell this passes on that agent's own session.
 #[derive(Debug, Args)]
 pub struct Adopt {
-    /// The agent's id of its session, or the beginning of it; else the one plainly meant in this
-    /// folder
+    /// The agent's id of its session, the beginning of it, or the path of its transcript; else the
+    /// one plainly meant in this folder
     pub id: Option<String>,
     /// The agent to hand over to
     #[arg(long, value_name = "AGENT")]

@@ -1,13 +1,13 @@
 //! `git relay resume`
 
-use super::run::tell_json;
+use super::run::{someone_can_start, tell_json};
 use super::{open_hub, terminal};
 use crate::cli::Resume;
 use crate::host::config;
 use crate::host::stand_by::stand_by;
 use crate::model::fsm::Event;
 use crate::model::inbox::Says;
-use crate::model::session::DeclaredKind;
+use crate::model::session::{DeclaredKind, PermissionLevel};
 use crate::relay::{Driver, Options, ask};
 use crate::ui::terminal::Teller;
 use anyhow::Result;
@@ -32,6 +32,14 @@ pub(super) fn run(args: &Resume) -> Result<u8> {
     let mut driver = Driver::take(&hub, &id, "resume", options, &mut report)?;
     if !agents.is_empty() {
         driver.step(&Event::Consented { agents: agents.clone() }, None)?;
+    }
+    if args.headless {
+        let session = driver.session();
+        if session.is_interactive() && !session.state.is_end() {
+            let level = PermissionLevel::Edit;
+            someone_can_start(&hub, &session.agents, level, args.unsandboxed_shell)?;
+        }
+        driver.leave_terminal()?;
     }
     if let Some(answer) = &args.answer {
         let said = Says::Record {

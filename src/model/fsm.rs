@@ -1,9 +1,8 @@
 //! The state machine of a hand-over.
 //!
-//! `step(session, event) → session` is a pure function; an event that is impossible in a state
-//! is a typed refusal, never a default. What has to be *done* in a state is [`due`], a function
-//! of the session alone, so that a driver that loads a session after a crash does exactly what
-//! the one before it would have done next.
+//! `step(session, event) → session` is a pure function; an event that is impossible in a state is a
+//! typed refusal, never a default. What has to be *done* in a state is [`due`], a function of the
+//! session alone: a driver that loads it after a crash does what the one before would have done.
 #![deny(clippy::wildcard_enum_match_arm)]
 
 mod diagram;
@@ -19,7 +18,7 @@ use super::names::{AgentName, Digest};
 use super::quota::Reading;
 use super::session::{
     Breach, BreachReason, ContractRef, Declared, Dispatch, DispatchOutcome, Finishing, LegEnd,
-    Outcome, Process, Request, SafePoint, Session, Snapshot, State,
+    Outcome, PermissionLevel, Process, Request, SafePoint, Session, Snapshot, State,
 };
 use super::time::Timestamp;
 use std::fmt;
@@ -84,6 +83,8 @@ pub enum Event {
     Consented {
         agents: Vec<AgentName>,
     },
+    /// Between two legs (one ends where it began): from here on without the person's terminal.
+    LeftTerminal,
     /// The person accepted a changed git configuration.
     GuardAccepted {
         guard: Digest,
@@ -119,6 +120,7 @@ impl Event {
             Self::PauseUndone(_) => "pause-undone",
             Self::Contracted(_) => "contracted",
             Self::Consented { .. } => "consented",
+            Self::LeftTerminal => "left-terminal",
             Self::GuardAccepted { .. } => "guard-accepted",
             Self::Finishing(_) => "finishing",
             Self::FinishUndone => "finish-undone",
@@ -243,6 +245,10 @@ fn take(next: &mut Session, event: &Event) -> Result<State, Why> {
             next.agents.clone_from(agents);
             Ok(state)
         }
+        Event::LeftTerminal if is_at_rest(next) && next.is_interactive() => {
+            next.permission_level = PermissionLevel::Edit;
+            Ok(state)
+        }
         Event::GuardAccepted { guard } if !state.is_end() => {
             next.guard = Some(guard.clone());
             Ok(state)
@@ -316,6 +322,7 @@ fn take(next: &mut Session, event: &Event) -> Result<State, Why> {
         Event::Folded { .. }
         | Event::Observed { .. }
         | Event::Consented { .. }
+        | Event::LeftTerminal
         | Event::GuardAccepted { .. }
         | Event::Breached(_)
         | Event::LegEnded(_)
@@ -342,6 +349,7 @@ fn is_refused_while_finishing(event: &Event) -> bool {
         | Event::Snapshotted { .. }
         | Event::PauseUndone(_)
         | Event::Contracted(_)
+        | Event::LeftTerminal
         | Event::Aborted { .. } => true,
         Event::Folded { .. }
         | Event::Observed { .. }

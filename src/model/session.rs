@@ -65,8 +65,8 @@ impl fmt::Display for State {
     }
 }
 
-/// What an agent may do, from least to most. Fixed by the person at `start`/`run`; a receiver
-/// never gets more than the session's level.
+/// What an agent may do, from least to most. Fixed by the person at `start`/`run` (and once more
+/// when a session leaves the terminal); a receiver never gets more than the session's level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum PermissionLevel {

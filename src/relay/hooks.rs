@@ -69,12 +69,12 @@ pub fn other_program(common_dir: &Path) -> Result<Option<String>> {
     Ok(match fs::read_link(&link) {
         Ok(_) if !link.exists() => None,
         Ok(target) => Some(format!(
-            "'{shown}' leads to '{}', another version of git relay or another program",
+            "'{shown}' leads to '{}', another version of this program or another program",
             target.display()
         )),
         Err(_) if found.is_dir() => Some(format!("'{shown}' is a folder")),
         Err(_) => {
-            Some(format!("'{shown}' is not the link that git relay made, but something else"))
+            Some(format!("'{shown}' is not the link that was made there, but something else"))
         }
     })
 }

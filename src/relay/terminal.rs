@@ -1,12 +1,14 @@
 //! Driving at a person's terminal: lending it to the agent of a leg, taking it back, and the pauses
 //! in which the person is heard.
 
-use super::{Driver, Progress};
+use super::{Driver, End, Progress};
 use crate::agents::{Obstacle, ObstacleKind};
 use crate::error::Fault;
 use crate::host::env;
 use crate::host::process::{self, Spawn, Speaks};
 use crate::host::terminal::Terminal;
+use crate::model::fsm::{self, Effect, Event};
+use crate::model::names::AgentName;
 use crate::model::session::{Process, State};
 use anyhow::Result;
 use std::ffi::OsString;
@@ -24,9 +26,40 @@ impl Driver<'_> {
             let fault =
                 Fault::refused(format!("session '{id}' works at a terminal, and this is none"))
                     .hint(format!(
-                        "in a terminal of yours: git relay resume {id}; what is to go on without one begins with git relay run, or git relay adopt --headless"
+                        "in a terminal of yours: git relay resume {id}; or to go on without one: git relay resume {id} --headless"
                     ));
             self.terminal = Some(Terminal::open()?.ok_or(fault)?);
+        }
+        Ok(())
+    }
+
+    /// Goes on without the terminal from here on: what was done at it is sealed as it was, and the
+    /// next agent is started as `run` starts one.
+    ///
+    /// # Errors
+    /// Refused: the agent is at work in its terminal.
+    pub fn leave_terminal(&mut self) -> Result<()> {
+        if !self.session().is_interactive() || self.session().state.is_end() {
+            return Ok(());
+        }
+        let open = self.session().dispatch.clone();
+        let open = open.filter(|_| matches!(fsm::due(self.session()), Effect::Watch));
+        if let Some(process) = open.as_ref().and_then(|dispatch| self.find_process(dispatch)) {
+            let (agent, id) = (&self.session().agent(), &self.session().session_id);
+            let agent = agent.map_or("an agent", AgentName::as_str);
+            return Err(Fault::refused(format!(
+                "{agent} is at work at a terminal (process {})",
+                process.pid
+            ))
+            .hint(format!("end it there, then: git relay resume {id} --headless"))
+            .into());
+        }
+        let no_launch = std::mem::replace(&mut self.options.no_launch, true);
+        let settled = self.drive();
+        self.options.no_launch = no_launch;
+        if !matches!(settled?, End::Over(_)) {
+            self.go_on()?;
+            self.step(&Event::LeftTerminal, None)?;
         }
         Ok(())
     }

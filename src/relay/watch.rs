@@ -191,7 +191,7 @@ impl Driver<'_> {
 
     /// The process we started, or the eldest one that carries the nonce and was started as we do
     /// it. A driver that was killed between its intent and the start may have left none.
-    fn find_process(&self, dispatch: &Dispatch) -> Option<Process> {
+    pub(super) fn find_process(&self, dispatch: &Dispatch) -> Option<Process> {
         if let Some(child) = &self.child {
             return process::identify(child.id());
         }

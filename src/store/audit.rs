@@ -14,7 +14,7 @@ use crate::model::canon;
 use crate::model::contract::{CONTRACT_FORMAT, CORE_BYTES_MOST, Contract};
 use crate::model::fsm;
 use crate::model::names::{Digest, Oid};
-use crate::model::session::{Adoption, Session, State};
+use crate::model::session::{Adoption, PermissionLevel, Session, State};
 use crate::model::sign::{self, CONTRACT_NAMESPACE};
 use crate::model::trust::Trust;
 use anyhow::Result;
@@ -269,7 +269,11 @@ fn link_fault(earlier: &Session, later: &Session, parents: usize) -> Option<Stri
         (earlier.workplace == later.workplace, "its workplace"),
         (earlier.task == later.task, "its task"),
         (earlier.created_at == later.created_at, "its beginning"),
-        (earlier.permission_level == later.permission_level, "its permission level"),
+        (
+            earlier.permission_level == later.permission_level
+                || (earlier.is_interactive() && later.permission_level == PermissionLevel::Edit),
+            "its permission level",
+        ),
         (Adoption::goes_on(&earlier.adopted, &later.adopted), "what it adopts"),
     ];
     let changed = fixed.into_iter().find(|(same, _)| !same)?.1;

@@ -397,10 +397,10 @@ fn a_program_that_is_not_ours_is_named_and_no_hook_is_tried() {
     };
     fs::remove_file(&link).unwrap();
     std::os::unix::fs::symlink(&evil, &link).unwrap();
-    tried("another version of git relay or another program");
+    tried("another version of this program or another program");
     fs::remove_file(&link).unwrap();
     fs::copy(&evil, &link).unwrap();
-    assert!(tried("is not the link that git relay made").contains("git relay init"));
+    assert!(tried("is not the link that was made there").contains("git relay init"));
     world.relay(&["init"]).exits(0);
     world.relay(&["doctor"]).exits(0).says("nothing is wrong");
     fs::remove_file(&link).unwrap();

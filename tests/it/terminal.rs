@@ -61,6 +61,38 @@ fn it_is_refused_where_there_is_no_terminal() {
     assert_eq!(world.git(&["for-each-ref", "refs/relay/sessions"]), "");
 }
 
+/// What began at a terminal need not end there: overnight, say.
+#[test]
+fn a_session_goes_on_headless_when_the_person_says_so() {
+    let headless = "[ -n \"$GIT_RELAY_SIGNS\" ] || { cat >/dev/null; echo start; echo 'step one'; \
+         echo 'done all'; exit; }\n";
+    let world = world(&format!("{headless}{LISTENS}"), LISTENS);
+    let terminal = Terminal::open(&world);
+    runs(&terminal, "git relay start 'A task'");
+    terminal.until("ready");
+    // Its driver is gone, it is not: what it still does at the terminal is not taken for a run.
+    world.run("kill", &["-9", &driver(&world).to_string()]).exits(0);
+    let id = world.session();
+    let hint = format!("hint: end it there, then: git relay resume {id} --headless\n");
+    world
+        .relay(&["resume", "--headless"])
+        .exits(1)
+        .says("first is at work at a terminal")
+        .says(&hint);
+    let agent = state(&world)["dispatch"]["process"]["pid"].to_string();
+    world.run("kill", &["-9", &agent]).exits(0);
+    terminal.until("code 137");
+    world.relay(&["resume"]).exits(1).says(&format!("git relay resume {id} --headless\n"));
+    assert_eq!(state(&world)["permissionLevel"], "ask");
+    world.relay(&["resume", "--headless"]).exits(0).says("first took over (leg 2)");
+    let state = state(&world);
+    assert_eq!((&state["leg"], &state["permissionLevel"]), (&2.into(), &"edit".into()));
+    world.relay(&["log"]).exits(0).says("left-terminal");
+    world.relay(&["verify"]).exits(0);
+    // Said again, or of a session that never had one, it is no other than `resume`.
+    world.relay(&["resume", "--headless"]).exits(0).says("done. Look");
+}
+
 #[test]
 fn two_legs_and_a_person_who_types_only_their_own_work() {
     let world = world(

@@ -6,7 +6,7 @@ use super::super::names::{AgentName, ContractId, Digest, Nonce, Oid, SessionId};
 use super::super::quota::Reading;
 use super::super::session::{
     Breach, BreachReason, ContractRef, Dispatch, DispatchOutcome, FinishKind, Finishing, LegEnd,
-    Outcome, Process, Session, Snapshot, State, Workplace,
+    Outcome, PermissionLevel, Process, Session, Snapshot, State, Workplace,
 };
 use super::super::time::Timestamp;
 use super::{Event, step, under_way};
@@ -55,9 +55,10 @@ pub(super) fn specimens() -> Vec<Session> {
             session.leg_end.is_some(),
             session.finishing.is_some(),
             session.is_to_adopt(),
+            session.is_interactive(),
         )
     };
-    let mut open = vec![begin(), begin_adopting()];
+    let mut open = vec![begin(), begin_adopting(), begin_at_terminal()];
     let mut seen: BTreeMap<_, _> = open.iter().map(|it| (kind(it), it.clone())).collect();
     while let Some(session) = open.pop() {
         for event in events(&session) {
@@ -103,6 +104,11 @@ pub(super) fn begin_adopting() -> Session {
     session
 }
 
+/// The same at a person's terminal.
+pub(super) fn begin_at_terminal() -> Session {
+    Session { permission_level: PermissionLevel::Ask, ..begin() }
+}
+
 /// One of each event, fit for `session`: the right leg, a nonce never used, an agent consented to.
 pub(super) fn events(session: &Session) -> Vec<Event> {
     let nonce = format!("{:032x}", session.dispatches.len());
@@ -134,6 +140,7 @@ pub(super) fn events(session: &Session) -> Vec<Event> {
         Event::PauseUndone(leg_end()),
         Event::Contracted(contract(session.leg)),
         Event::Consented { agents: vec![agent()] },
+        Event::LeftTerminal,
         Event::GuardAccepted { guard: digest() },
         Event::Finishing(finishing()),
         Event::FinishUndone,

@@ -62,6 +62,7 @@ snapshotted      .   s   .   .   .   .   .   .
 pause-undone     .   r   .   .   .   .   .   .
 contracted       .   .   e   .   .   .   .   .
 consented        r   p   s   e   d   u   .   .
+left-terminal    .r  .   .   .e  .d  .   .   .
 guard-accepted   r   p   s   e   d   u   .   .
 finishing        .r  .   .   e   .d  .   .   .
 finish-undone    .r  .   .   .e  .d  .   .   .
@@ -226,7 +227,7 @@ proptest! {
     #[test]
     fn walks_never_break_what_must_hold(
         adopts in any::<bool>(),
-        choices in proptest::collection::vec((0_usize..19, 0_u8..8, any::<u8>()), 1..400)
+        choices in proptest::collection::vec((0_usize..20, 0_u8..8, any::<u8>()), 1..400)
     ) {
         let mut session = if adopts { begin_adopting() } else { begin() };
         let mut used = BTreeSet::new();
