@@ -12,6 +12,7 @@ use crate::model::session::Process;
 use crate::model::time::Timestamp;
 use crate::model::transcript::{LINE_BYTES_MOST, Transcript};
 use anyhow::{Context as _, Result};
+use serde::de::IgnoredAny;
 use std::fs;
 use std::ops::ControlFlow;
 use std::os::unix::ffi::OsStrExt;
@@ -142,6 +143,8 @@ pub struct Recent {
     pub transcript: Transcript,
     /// What came before was not read.
     pub is_partial: bool,
+    /// Its last record is none, or only the beginning of one.
+    pub is_torn: bool,
     pub context: Option<Context>,
 }
 
@@ -284,9 +287,15 @@ fn head(store: &Store, records: &Records, buffer: &mut Vec<u8>, more: &mut usize
     }
 }
 
-/// The sessions, wherever they were had, that `id` or the beginning of one names.
+/// The sessions, wherever they were had, that `id` or the beginning of one names, or the path of
+/// its transcript.
 pub fn named(homes: &[Home], id: &str) -> Vec<Found> {
-    let Some(id) = plain_id(id) else { return Vec::new() };
+    let Some(id) = plain_id(id) else {
+        let Ok(path) = fs::canonicalize(id) else { return Vec::new() };
+        let mut found = search(homes, Wanted::default(), |_| true).found;
+        found.retain(|found| fs::canonicalize(&found.transcript).is_ok_and(|it| it == path));
+        return found;
+    };
     let mut found = search(homes, Wanted { since: None, id: &id }, |_| true).found;
     if found.iter().any(|found| found.id == id) {
         found.retain(|found| found.id == id);
@@ -344,6 +353,9 @@ impl Found {
         let whole = if recent.is_partial { memchr::memchr(b'\n', &bytes)? + 1 } else { 0 };
         let lines = || bytes[whole..].split(|byte| *byte == b'\n');
         lines().for_each(|line| fold(&mut recent.transcript, line));
+        let last = lines().rev().find(|line| !line.trim_ascii().is_empty());
+        recent.is_torn =
+            last.is_none_or(|line| serde_json::from_slice::<IgnoredAny>(line).is_err());
         recent.context = lines().rev().find_map(self.agent().store.as_ref()?.context);
         // Tasks are told one by one: what was made before is not known here.
         if recent.is_partial && !recent.transcript.tasks.is_empty() {

@@ -133,6 +133,16 @@ fn which(
 ) -> Result<Found> {
     match adopt::choose(hub, known, running, args.id.as_deref(), caller)? {
         Choice::Plain(found) => Ok(*found),
+        Choice::Nothing if args.id.as_ref().is_some_and(|id| Path::new(id).is_dir()) => {
+            let folder = args.id.as_deref().unwrap_or_default();
+            Err(Fault::refused(format!("'{folder}' is a folder, and no agent's session"))
+                .hint(format!(
+                    "for the one plainly meant there: cd {} && git relay adopt {}",
+                    shell_word(folder),
+                    typed(args, None, &[])
+                ))
+                .into())
+        }
         Choice::Nothing => Err(Fault::refused(match &args.id {
             Some(id) => format!("no agent's session '{id}' was found on this machine"),
             None => "no agent's session was found that worked in this folder".to_owned(),

@@ -12,7 +12,8 @@ pub(super) fn run(args: &Allow) -> Result<u8> {
     let repo = open_repository()?;
     let shared = repo.main_work_tree().map(|root| root.join(".relay.toml"));
     let shared = shared.filter(|path| path.exists()).ok_or_else(|| {
-        Fault::refused("this repository has no shared '.relay.toml'").hint("git relay status")
+        Fault::refused("this repository has no shared '.relay.toml', so nothing has to be allowed")
+            .hint("git relay run 'the task'")
     })?;
     if args.remove {
         allow::set(repo.common_dir(), &shared, false)?;

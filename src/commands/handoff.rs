@@ -17,7 +17,10 @@ use crate::ui::terminal::Teller;
 use crate::ui::{out, progress};
 use anyhow::{Context, Result};
 use serde_json::json;
+use signal_hook::consts::SIGINT;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -240,6 +243,9 @@ fn append(inbox: &Path, args: &Handoff, to: Option<AgentName>, by: Option<String
 fn watch(hub: &Hub, id: &SessionId, args: &Handoff, leg: u32, mut seen: Oid) -> Result<u8> {
     let began = Instant::now();
     let mut idle_looks = 0;
+    // Ctrl-C ends the look, not what is looked at.
+    let interrupted = Arc::new(AtomicBool::new(false));
+    signal_hook::flag::register(SIGINT, Arc::clone(&interrupted))?;
     loop {
         let driven = lock::is_held(&hub.lock_path(id));
         let stored = hub.load(id)?;
@@ -261,6 +267,9 @@ fn watch(hub: &Hub, id: &SessionId, args: &Handoff, leg: u32, mut seen: Oid) -> 
             0
         } else if !driven {
             out::say(format!("relay: its driver ended. Go on: git relay resume {id}"));
+            1
+        } else if interrupted.load(Ordering::Relaxed) {
+            out::say(format!("relay: the hand-over goes on. Look: git relay status {id}"));
             1
         } else if began.elapsed() > WATCH {
             out::say(format!("relay: still at it. Look: git relay status {id}"));

@@ -118,7 +118,9 @@ pub struct Row {
 
 /// Reads the end of a session.
 pub fn row(found: Found, running: &[Running], ours: &Ours, now: Timestamp) -> Row {
-    let recent = found.recent().unwrap_or_default();
+    let recent = found.recent();
+    let is_torn = recent.as_ref().is_none_or(|recent| recent.is_torn);
+    let recent = recent.unwrap_or_default();
     let Transcript { ending, model, prompts, plan, files, readings, .. } = recent.transcript;
     let first = match recent.is_partial {
         true => found.first_prompt(),
@@ -127,7 +129,11 @@ pub fn row(found: Found, running: &[Running], ours: &Ours, now: Timestamp) -> Ro
     let process = Process::of(&found, running, crate::host::running::can_be_seen());
     Row {
         standing: Standing::of(ending.as_ref(), process, now),
-        last_turn: last_turn(ending.as_ref()),
+        last_turn: match process {
+            // Whoever still writes has half a line there at times.
+            Process::None if is_torn => "damaged",
+            _ => last_turn(ending.as_ref()),
+        },
         pid: found.process(running).map(|running| running.process.pid),
         model: model.map(|model| fit(&model, PROMPT_CHARS_MOST)),
         prompt: first.map(|text| fit(&text, PROMPT_CHARS_MOST)),

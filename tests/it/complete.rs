@@ -1,8 +1,9 @@
 //! Completions: written by `setup`, gone after `--remove`, and what a person sees who presses TAB.
 
 use super::support::{World, scripted};
+use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Where Debian and most others have git's own.
 const GIT_COMPLETION: &str = "/usr/share/bash-completion/completions/git";
@@ -63,5 +64,37 @@ fn git_relay_is_completed_in_bash_under_gits_own_completion() {
     world.relay(&["setup", "--remove"]).exits(0);
     for place in PLACES {
         assert!(!share.join(place).exists(), "{place}");
+    }
+}
+
+/// Every file below a folder.
+fn files(folder: &Path) -> BTreeSet<PathBuf> {
+    let mut found = BTreeSet::new();
+    for entry in fs::read_dir(folder).into_iter().flatten().map(Result::unwrap) {
+        match entry.file_type().unwrap().is_dir() {
+            true => found.extend(files(&entry.path())),
+            false => _ = found.insert(entry.path()),
+        }
+    }
+    found
+}
+
+#[test]
+fn setup_writes_where_it_says_and_nowhere_else() {
+    let world = World::new();
+    let before = files(&world.root);
+    let did = world.relay(&["setup"]).exits(0);
+    let made: Vec<PathBuf> = files(&world.root).difference(&before).cloned().collect();
+    assert!(made.len() > PLACES.len(), "{made:?}");
+    for path in &made {
+        let is_page = path.extension().is_some_and(|it| it == "1");
+        let named = if is_page { path.parent().unwrap() } else { path };
+        assert!(did.stderr.contains(named.to_str().unwrap()), "{}", path.display());
+    }
+    world.relay(&["setup", "--remove"]).exits(0);
+    assert_eq!(files(&world.root), before);
+    let help = world.relay(&["setup", "--help"]).exits(0).stdout;
+    for place in ["share/man/man1", "bash-completion", "site-functions", "vendor_completions.d"] {
+        assert!(help.contains(place), "'{place}' is not in:\n{help}");
     }
 }

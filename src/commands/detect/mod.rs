@@ -193,6 +193,9 @@ fn standing(row: &Row) -> String {
     let mut text = match row.standing {
         Standing::Limited(Some(until)) => format!("limited until {until} ({})", ago(until)),
         Standing::Limited(None) => "limited".to_owned(),
+        Standing::Ended if row.last_turn == "damaged" => {
+            "ended; its transcript is damaged at its end".to_owned()
+        }
         Standing::Ended => format!("ended: {}", row.last_turn),
         standing => standing.word().to_owned(),
     };

@@ -17,6 +17,23 @@ fn age(world: &World, id: &str, seconds: u64) {
     file.set_modified(SystemTime::now() - Duration::from_secs(seconds)).unwrap();
 }
 
+/// People drop what they see into the command line.
+#[test]
+fn a_transcripts_path_names_it_and_a_folder_is_answered_with_the_way_there() {
+    let world = world();
+    let id = left(&world, "claude", "todos-limit", &world.repo);
+    let path = transcript(&world, &id);
+    let path = path.to_str().unwrap();
+    world.relay(&["detect", path]).exits(0).says(&id[..8]);
+    world.relay(&["adopt", "/dev/null", "--headless"]).exits(1).says("no agent's session '/dev");
+    let folder = world.repo.to_str().unwrap();
+    let did = world.relay(&["adopt", folder, "--headless"]).exits(1).says("is a folder");
+    let hint = did.stderr.lines().find_map(|line| line.split_once("there: ")).unwrap().1;
+    world.relay(&["adopt", path, "--headless", "--no-launch"]).exits(0).says("git relay resume");
+    world.relay(&["abort"]).exits(0);
+    world.run("sh", &["-c", hint]).exits(1).says("was adopted before");
+}
+
 #[test]
 fn without_an_id_it_is_the_one_that_is_plainly_meant() {
     let world = world();

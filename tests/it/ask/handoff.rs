@@ -93,6 +93,27 @@ fn a_dry_run_beside_a_driver_at_work_writes_nothing_either() {
 }
 
 #[test]
+fn who_leaves_off_looking_is_told_that_the_hand_over_goes_on() {
+    let waits = format!("while [ ! -e \"$HOME/go\" ]; do sleep 0.05; done; {DONE}");
+    let world = world(&[("first", WORKS), ("second", &waits)]);
+    let mut driver = at_work(&world);
+    let mut looks = world.command(super::super::support::binary());
+    let looks = looks.arg("handoff").stderr(Stdio::piped()).spawn().unwrap();
+    let began = Instant::now();
+    while state(&world)["dispatch"]["agent"] != "second" {
+        assert!(began.elapsed() < Duration::from_secs(60), "nobody is started");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    world.run("kill", &["-INT", &looks.id().to_string()]).exits(0);
+    let did = super::super::support::Did::of(&looks.wait_with_output().unwrap()).exits(1);
+    let id = world.session();
+    did.says(&format!("the hand-over goes on. Look: git relay status {id}"));
+    fs::write(world.home.join("go"), "").unwrap();
+    assert!(driver.wait().unwrap().success());
+    assert_eq!(starts(&world), ["first", "second"]);
+}
+
+#[test]
 fn what_nobody_was_started_for_is_taken_up_later_by_another_agent() {
     for later in [&["resume", "--agents", "third"][..], &["handoff", "--to", "third"]] {
         let world = world(&[("first", WORKS), ("second", DONE), ("third", DONE)]);

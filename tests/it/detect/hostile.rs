@@ -52,6 +52,23 @@ fn foreign_text_moves_no_cursor_and_tells_no_secret() {
     }
 }
 
+/// Half a record, or what a power cut leaves: how it ended nobody can tell.
+#[test]
+fn a_damaged_end_is_said_to_be_one() {
+    let world = world();
+    let path = claude(&world.home.join(".claude"), "-repo", CLAUDE);
+    let whole = recorded("claude", "plain-ok", &world.repo);
+    put(&path, &whole, 1);
+    assert_eq!(sessions(&world, &[CLAUDE])[0]["lastTurn"], "done");
+    let cut = whole.trim_end();
+    for text in [&cut[..cut.len() - 20], &format!("{whole}\0\0\0\0"), "no record\n", ""] {
+        put(&path, text, 1);
+        let did = world.relay(&["detect", CLAUDE]).exits(0);
+        did.says("ended; its transcript is damaged at its end");
+        assert_eq!(sessions(&world, &[CLAUDE])[0]["lastTurn"], "damaged");
+    }
+}
+
 #[test]
 fn an_id_is_a_plain_name() {
     let world = world();
