@@ -192,7 +192,8 @@ fn read_one(
     if same { Outcome::Read(Captured { kind, id, stat }) } else { Outcome::Changing }
 }
 
-fn special(metadata: &Metadata) -> Option<&'static str> {
+/// What is no file, folder or link; opening it could wait for ever.
+pub(super) fn special(metadata: &Metadata) -> Option<&'static str> {
     let kind = metadata.file_type();
     if kind.is_fifo() {
         Some("a named pipe")

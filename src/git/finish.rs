@@ -129,7 +129,9 @@ impl Repository {
             .args(["--ignored=matching", "--ignore-submodules=none"])
             .run()?;
         let names: BTreeSet<&[u8]> = touched.iter().map(Vec::as_slice).collect();
-        let mut dirty = BTreeSet::new();
+        // Git does not say so of these, and would not overwrite them either.
+        let mut dirty: BTreeSet<Vec<u8>> =
+            self.changed_behind_flags(&names)?.into_iter().map(Vec::from).collect();
         for field in output.split(|byte| *byte == 0) {
             let Some(path) = field.get(3..) else { continue };
             let (path, is_folder) = match path.strip_suffix(b"/") {

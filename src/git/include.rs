@@ -70,7 +70,7 @@ impl Repository {
     }
 
     /// Those of the paths (ended by NUL) that git ignores in this worktree.
-    fn ignored_of(&self, paths: &[u8]) -> Result<Vec<u8>> {
+    pub(super) fn ignored_of(&self, paths: &[u8]) -> Result<Vec<u8>> {
         if paths.is_empty() {
             return Ok(Vec::new());
         }

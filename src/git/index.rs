@@ -66,6 +66,7 @@ impl Repository {
             false,
             gix::index::decode::Options::default(),
         )?;
+        fs::remove_file(&path).ok();
         if index.is_sparse() {
             bail!(
                 Fault::environment("this worktree has a sparse index that git does not expand")

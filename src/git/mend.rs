@@ -1,7 +1,7 @@
 //! A session worktree that was deleted, by hand or by its agent, is laid out again.
 
 use super::lock::clear_stale;
-use super::worktree::{MAKES_VARIABLE, MARK};
+use super::worktree::{MAKES_VARIABLE, MARK, own_folder};
 use super::{Repository, branch_ref};
 use crate::error::Fault;
 use crate::host::{files, process};
@@ -11,6 +11,7 @@ use anyhow::{Context, Result, bail};
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path};
 use std::time::Duration;
 
@@ -22,6 +23,31 @@ impl Repository {
     pub fn is_laid_out(&self, git_dir: &Path, path: &Path) -> bool {
         let all = ["HEAD", "commondir", "gitdir"].iter().all(|name| !is_torn(&git_dir.join(name)));
         all && !is_torn(&path.join(".git"))
+    }
+
+    /// Whether `path` holds files and is not the worktree of `git_dir`, which was deleted there: it
+    /// has neither git's pointer nor our own folder, and no file that git's index knows.
+    pub fn is_taken(&self, git_dir: &Path, path: &Path) -> bool {
+        let is_gone = |name: &str| path.join(name).symlink_metadata().is_err();
+        let is_empty = || fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none());
+        let is_folder = path.symlink_metadata().is_ok_and(|found| found.is_dir());
+        if !is_folder || !is_gone(".git") || !is_gone(".relay") || is_empty() {
+            return false;
+        }
+        let options = gix::index::decode::Options::default();
+        let index = git_dir.join("index");
+        let Ok(index) = gix::index::File::at(index, self.gix.object_hash(), false, options) else {
+            return true;
+        };
+        !index.entries().iter().any(|entry| {
+            let file = path.join(OsStr::from_bytes(entry.path(&index)));
+            let (mtime, number) = (entry.stat.mtime, entry.stat.ino);
+            // The number alone is given to another file soon.
+            file.symlink_metadata().is_ok_and(|found| {
+                let now = (found.ino() as u32, found.mtime() as u32, found.mtime_nsec());
+                now == (number, mtime.secs, i64::from(mtime.nsecs))
+            })
+        })
     }
 
     /// Refuses a link, or anything else that we did not make, in place of the worktree of session
@@ -90,6 +116,7 @@ impl Repository {
             write(MARK, format!("{full}\n"))?;
             write("HEAD", format!("ref: {full}\n"))?;
         }
+        own_folder(path)?;
         let pointer = path.join(".git");
         if is_torn(&pointer) {
             let text = format!("gitdir: {}\n", git_dir.display());
@@ -105,6 +132,7 @@ impl Repository {
         if !has_index {
             self.git(["read-tree", "HEAD"]).run()?;
         }
+        self.show_skipped()?;
         let scratch = self.git_dir.join("relay-refill");
         fs::remove_file(&scratch).ok();
         let index = match from {
@@ -135,15 +163,43 @@ impl Repository {
             // What a partial clone lacks is fetched: no agent has been at work here.
             call.env("GIT_NO_LAZY_FETCH", "0").env(MAKES_VARIABLE, &makes).run()
         };
+        let is_sparse = self.is_sparse();
         if let Some(before) = before {
+            if is_sparse {
+                for path in self.touched_paths(base, before)? {
+                    self.remove_file(&path)?;
+                }
+            }
             read(&[], before)?;
             read(&["-u"], base)?;
         }
         read(&["-u"], from)?;
         read(&[], base)?;
+        if is_sparse {
+            // Git has left out what lies outside the sparse checkout.
+            self.lay_out_changes(base, from)?;
+        }
         // Exit 1 only says that something differs.
         self.git(["update-index", "-q", "--refresh"]).output()?;
         Ok(())
+    }
+
+    /// Writes the files in which `from` differs from `base`, wherever they lie.
+    fn lay_out_changes(&self, base: &Oid, from: &Oid) -> Result<()> {
+        let mut there = Vec::new();
+        for change in self.tree_changes(base, from)?.into_iter().filter(|it| it.new.is_some()) {
+            there.extend_from_slice(&change.path);
+            there.push(0);
+        }
+        if there.is_empty() {
+            return Ok(());
+        }
+        let index = self.git_dir.join("relay-refill");
+        files::remove(&index)?;
+        self.git(["read-tree", from.as_str()]).env("GIT_INDEX_FILE", &index).run()?;
+        let call = self.git(["checkout-index", "-f", "-z", "--stdin"]).stdin(there);
+        call.env("GIT_INDEX_FILE", &index).run()?;
+        files::remove(&index)
     }
 
     /// An index for a worktree whose files are there and whose index is not.
@@ -155,9 +211,19 @@ impl Repository {
     }
 }
 
-/// A file of one line that is not there, or is not whole: a machine that stops leaves it empty, or
-/// full of NULs.
+/// A file of one line that is not there, or is not whole: a machine that stops leaves it empty, full
+/// of NULs, or holding what another file had.
 fn is_torn(file: &Path) -> bool {
     let Ok(Some(bytes)) = files::read(file, POINTER_BYTES_MOST) else { return true };
-    bytes.iter().all(|byte| *byte == 0 || byte.is_ascii_whitespace())
+    let line = bytes.trim_ascii_end();
+    let is_whole = match file.file_name().map(OsStr::as_bytes) {
+        Some(b"HEAD") => match line.strip_prefix(b"ref:") {
+            Some(name) => name.trim_ascii_start().starts_with(b"refs/"),
+            None => std::str::from_utf8(line).is_ok_and(|id| Oid::new(id).is_some()),
+        },
+        Some(b".git") => line.strip_prefix(b"gitdir: ").is_some_and(|path| !path.is_empty()),
+        _ => !line.is_empty(),
+    };
+    // A path may hold anything else.
+    !is_whole || line.contains(&0)
 }

@@ -11,6 +11,7 @@ pub mod changes;
 pub mod finish;
 pub mod guard;
 pub mod health;
+mod hidden;
 pub mod hook_file;
 pub mod include;
 mod index;

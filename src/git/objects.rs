@@ -1,7 +1,7 @@
 //! Blobs, trees and commits, in and out; and the one flush that makes them durable together.
 
 use super::{Durability, Repository, from_gix, to_gix};
-use crate::error::Fault;
+use crate::error::{Fault, of_the_machine};
 use crate::model::names::Oid;
 use anyhow::{Context, Result, bail};
 use gix::bstr::ByteSlice;
@@ -55,6 +55,18 @@ pub(super) fn written<T, E>(mut write: impl FnMut() -> Result<T, E>) -> Result<T
     write()
 }
 
+/// Writes what a tree was made into; every object in it must be here.
+pub(super) fn edited(editor: &mut gix::object::tree::Editor<'_>) -> Result<Oid> {
+    let tree = written(|| editor.write()).map_err(anyhow::Error::from).map_err(|error| {
+        if of_the_machine(&error).is_some() {
+            return error;
+        }
+        let words = "a tree cannot be written: an object in it is not here, or not whole";
+        error.context(Fault::integrity(words).hint("git fsck"))
+    })?;
+    Ok(from_gix(&tree.detach()))
+}
+
 impl Repository {
     pub fn write_blob(&self, bytes: &[u8]) -> Result<Oid> {
         Ok(from_gix(&written(|| self.gix.write_blob(bytes))?.detach()))
@@ -62,13 +74,12 @@ impl Repository {
 
     /// A blob's size, without its content.
     pub fn blob_size(&self, blob: &Oid) -> Result<u64> {
-        Ok(self.gix.find_header(to_gix(blob))?.size())
+        Ok(self.gix.find_header(to_gix(blob)).map_err(|error| unreadable(blob, error))?.size())
     }
 
     pub fn read_blob(&self, blob: &Oid) -> Result<Vec<u8>> {
-        let mut blob =
-            self.gix.find_blob(to_gix(blob)).with_context(|| format!("cannot read blob {blob}"))?;
-        Ok(blob.take_data())
+        let found = self.gix.find_blob(to_gix(blob));
+        Ok(found.map_err(|error| unreadable(blob, error))?.take_data())
     }
 
     /// Whether the object exists here, without reading it.
@@ -82,7 +93,7 @@ impl Repository {
         for (path, blob) in files {
             editor.upsert(path, EntryKind::Blob, to_gix(blob))?;
         }
-        Ok(from_gix(&written(|| editor.write())?.detach()))
+        edited(&mut editor)
     }
 
     /// The content of one file in a commit's (or a bare) tree; `None` when it has no such file.
@@ -111,7 +122,8 @@ impl Repository {
     /// when they check a whole repository, and an agent can write to the objects folder: what a
     /// signature vouches for by name alone must be held against the name.
     pub(super) fn intact(&self, id: gix::ObjectId) -> Result<gix::Object<'_>> {
-        let object = self.gix.find_object(id)?;
+        let found = self.gix.find_object(id);
+        let object = found.map_err(|error| unreadable(&from_gix(&id), error))?;
         if gix::objs::compute_hash(id.kind(), object.kind, &object.data)? != id {
             bail!(
                 Fault::integrity(format!("object {id} does not hold what its name says"))
@@ -124,7 +136,8 @@ impl Repository {
     /// Every file of a commit's (or a bare) tree, at any depth, by path. For trees of our own
     /// making: a path that is not UTF-8 is left out.
     pub fn list_tree(&self, commit: &Oid) -> Result<Vec<(String, Oid)>> {
-        let files = self.tree_at(commit)?.traverse().breadthfirst.files()?;
+        let files = self.tree_at(commit)?.traverse().breadthfirst.files();
+        let files = files.map_err(|error| unreadable(commit, error))?;
         let mut files: Vec<(String, Oid)> = files
             .into_iter()
             .filter_map(|entry| {
@@ -144,7 +157,7 @@ impl Repository {
         self.gix
             .find_object(to_gix(commit))
             .and_then(gix::Object::peel_to_tree)
-            .with_context(|| format!("cannot read the tree of {commit}"))
+            .map_err(|error| unreadable(commit, error).context("cannot read its tree"))
     }
 
     pub fn write_commit(
@@ -288,7 +301,8 @@ impl Repository {
         let mut found = Vec::new();
         let walk = self.gix.rev_walk([to_gix(tip)]).with_hidden([to_gix(base)]).all()?;
         for info in walk.take(COMMITS_MOST) {
-            let oid = from_gix(&info?.id);
+            let info = info.map_err(|error| unreadable(tip, error))?;
+            let oid = from_gix(&info.id);
             let commit = self.read_commit(&oid)?;
             found.push((oid, commit));
         }
@@ -318,6 +332,16 @@ fn flush(folder: &std::path::Path) -> std::io::Result<()> {
 fn flush(_folder: &std::path::Path) -> std::io::Result<()> {
     rustix::fs::sync();
     Ok(())
+}
+
+/// An object that should be here: the machine may have stopped before it was flushed.
+fn unreadable(oid: &Oid, error: impl Into<anyhow::Error>) -> anyhow::Error {
+    let error = error.into();
+    if of_the_machine(&error).is_some() {
+        return error.context(format!("cannot read {oid}"));
+    }
+    let fault = format!("object {oid} cannot be read: it is not here, or not whole");
+    error.context(Fault::integrity(fault).hint("git fsck"))
 }
 
 pub(super) fn mode_word(kind: EntryKind) -> Option<&'static str> {

@@ -92,6 +92,12 @@ impl Repository {
             found.insert(path_of(&entry[3..]), standing);
         }
         found.retain(|path, _| paths.contains(path));
+        let committed = |standing: &Standing| *standing == Standing::Committed;
+        let same = found.iter().filter(|(_, standing)| committed(standing));
+        let same: BTreeSet<&[u8]> = same.map(|(path, _)| path.as_os_str().as_bytes()).collect();
+        for path in self.changed_behind_flags(&same)? {
+            found.insert(path_of(&path), Standing::Changed);
+        }
         for path in paths {
             // Of an ignored folder only the folder is named.
             let is_there = || self.work_tree().join(path).symlink_metadata().is_ok();

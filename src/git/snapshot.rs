@@ -5,10 +5,11 @@
 //! cannot be captured is named and the rest goes on: `git add` would stop there.
 
 use super::capture::Captured;
+use super::hidden::mode_of;
 use super::index::doubt_if_recent;
-use super::objects::written;
+use super::objects::edited;
 use super::survey::{Findings, Wanted};
-use super::{Repository, from_gix, worktree};
+use super::{Repository, worktree};
 use crate::error::Fault;
 use crate::model::names::Oid;
 use crate::model::session::NotCaptured;
@@ -16,7 +17,6 @@ use crate::model::shell::shell_word;
 use anyhow::{Result, bail};
 use gix::bstr::{BString, ByteSlice};
 use gix::index::entry::{Flags, Mode, Stage};
-use gix::object::tree::EntryKind;
 use std::collections::BTreeMap;
 use std::time::SystemTime;
 
@@ -102,7 +102,8 @@ impl Repository {
         let head_tree = self.tree_at(&head)?;
         let mut found = self.survey(&index, head_tree.id)?;
         self.apply_caps(&mut found, caps);
-        let captured = self.capture(&mut found, &index)?;
+        let mut captured = self.capture(&mut found, &index)?;
+        Self::settle_hidden(&mut found, &mut captured, &index, began);
         let staged = staged_names(&found, &index);
 
         let mut edits = std::mem::take(&mut found.staged);
@@ -125,7 +126,7 @@ impl Repository {
         for (path, (kind, id)) in edits.iter().filter_map(|(path, to)| Some((path, (*to)?))) {
             editor.upsert(path.as_bstr(), kind, id)?;
         }
-        let tree = from_gix(&written(|| editor.write())?.detach());
+        let tree = edited(&mut editor)?;
         let in_progress = self.in_the_way(branch.as_deref(), found.conflict)?;
         let (commit, parent) = match self.still_true(earlier, &head, &tree) {
             Some(again) => again,
@@ -255,12 +256,7 @@ impl Repository {
                 || found.wanted.get(path) == Some(&Wanted::Remove)
         });
         for (path, file) in captured {
-            let mode = match file.kind {
-                EntryKind::BlobExecutable => Mode::FILE_EXECUTABLE,
-                EntryKind::Link => Mode::SYMLINK,
-                EntryKind::Commit => Mode::COMMIT,
-                EntryKind::Blob | EntryKind::Tree => Mode::FILE,
-            };
+            let mode = mode_of(file.kind);
             index.dangerously_push_entry(file.stat, file.id, Flags::empty(), mode, path.as_bstr());
         }
         index.sort_entries();

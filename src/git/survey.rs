@@ -4,14 +4,17 @@
 //! the git program looks, which goes on past such things.
 
 use super::Repository;
+use super::capture::special;
 use super::objects::mode_word;
 use crate::model::session::NotCaptured;
 use anyhow::{Result, bail};
 use gix::bstr::{BStr, BString, ByteSlice};
+use gix::dir::walk::EmissionMode;
 use gix::index::entry::{Mode, Stat};
 use gix::object::tree::EntryKind;
 use gix::status::index_worktree::Item as WorktreeItem;
 use gix::status::plumbing::index_as_worktree::{Change, EntryStatus};
+use gix::worktree::IndexPersistedOrInMemory;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -35,6 +38,8 @@ pub(super) struct Findings {
     pub(super) wanted: BTreeMap<BString, Wanted>,
     /// Entries whose content is the same under new stat data.
     pub(super) refreshed: Vec<(usize, Stat)>,
+    /// Entries behind a flag that tells git not to look, whose content may differ.
+    pub(super) hidden: Vec<usize>,
     pub(super) conflict: bool,
     pub(super) missed: Vec<NotCaptured>,
 }
@@ -55,6 +60,7 @@ impl Repository {
             Ok(found) => found,
             Err(error) => self.survey_by_git().map_err(|second| second.context(error))?,
         };
+        self.look_behind_flags(&mut found, index)?;
         self.look_into_submodules(&mut found, index)?;
         Ok(found)
     }
@@ -67,15 +73,21 @@ impl Repository {
         head_tree: gix::ObjectId,
     ) -> Result<Findings> {
         use gix::status::{Item, Submodule, UntrackedFiles, tree_index::TrackRenames};
-        let walk = self.gix.dirwalk_options()?;
+        // A walk of our own beside the status, which would not name what is no file and no link.
+        // Also where the user has set status.showUntrackedFiles=no.
+        let walk = self.gix.dirwalk_options()?.emit_untracked(EmissionMode::Matching);
+        let walk = self.gix.dirwalk_iter(
+            IndexPersistedOrInMemory::InMemory(super::hidden::without_flags(index)),
+            None::<BString>,
+            Default::default(),
+            walk,
+        )?;
         let status = self
             .gix
             .status(gix::progress::Discard)?
-            .index(gix::worktree::IndexPersistedOrInMemory::InMemory(index.clone()))
+            .index(IndexPersistedOrInMemory::InMemory(index.clone()))
             .head_tree(head_tree)
-            // Also where the user has set status.showUntrackedFiles=no.
-            .index_worktree_options_mut(|options| options.dirwalk_options = Some(walk))
-            .untracked_files(UntrackedFiles::Files)
+            .untracked_files(UntrackedFiles::None)
             .index_worktree_rewrites(None)
             .tree_index_track_renames(TrackRenames::Disabled)
             .index_worktree_submodules(Submodule::Given {
@@ -99,13 +111,11 @@ impl Repository {
                     }
                     self.note_modified(&mut found, rela_path, entry_index, status);
                 }
-                Item::IndexWorktree(WorktreeItem::DirectoryContents { entry, .. }) => {
-                    note_untracked(&mut found, &entry);
-                }
-                Item::IndexWorktree(WorktreeItem::Rewrite { .. }) => {
-                    bail!("gix tracked a rename although it was told not to");
-                }
+                Item::IndexWorktree(_) => bail!("gix names what it was told not to look for"),
             }
+        }
+        for item in walk {
+            self.note_untracked(&mut found, &item?.entry);
         }
         // Gitlinks that no .gitmodules describes are not looked at by the status above.
         for entry in index.entries().iter().filter(|entry| entry.mode == Mode::COMMIT) {
@@ -148,6 +158,29 @@ impl Repository {
         found.wanted.insert(path, wanted);
     }
 
+    fn note_untracked(&self, found: &mut Findings, entry: &gix::dir::Entry) {
+        use gix::dir::entry::{Kind, Status};
+        let path = entry.rela_path.as_bstr();
+        if entry.status != Status::Untracked || path.starts_with(OWN_FOLDER) {
+            return;
+        }
+        match entry.disk_kind {
+            Some(Kind::File | Kind::Symlink) => {
+                found.wanted.entry(path.to_owned()).or_insert(Wanted::Write { tracked: false });
+            }
+            Some(Kind::Repository) => found.miss(path, "nested repository"),
+            Some(Kind::Untrackable) => self.miss_special(found, path),
+            Some(Kind::Directory) => found.miss(path, "folder that cannot be looked into"),
+            None => found.miss(path, "cannot be looked at"),
+        }
+    }
+
+    /// A named pipe or the like, which is never opened.
+    pub(super) fn miss_special(&self, found: &mut Findings, path: &BStr) {
+        let metadata = self.on_disk(path).symlink_metadata();
+        found.miss(path, metadata.ok().and_then(|it| special(&it)).unwrap_or("not a regular file"));
+    }
+
     pub(super) fn on_disk(&self, path: &BStr) -> PathBuf {
         self.work_tree.join(OsStr::from_bytes(path))
     }
@@ -174,23 +207,5 @@ fn note_staged(found: &mut Findings, change: gix::diff::index::Change) {
                 found.staged.insert(location.into_owned(), Some((kind, id.into_owned())));
             }
         }
-    }
-}
-
-fn note_untracked(found: &mut Findings, entry: &gix::dir::Entry) {
-    use gix::dir::entry::{Kind, Status};
-    let path = entry.rela_path.as_bstr();
-    let untrackable = entry.status == Status::Pruned && entry.disk_kind == Some(Kind::Untrackable);
-    if !(entry.status == Status::Untracked || untrackable) || path.starts_with(OWN_FOLDER) {
-        return;
-    }
-    match entry.disk_kind {
-        Some(Kind::File | Kind::Symlink) => {
-            found.wanted.entry(path.to_owned()).or_insert(Wanted::Write { tracked: false });
-        }
-        Some(Kind::Repository) => found.miss(path, "nested repository"),
-        Some(Kind::Untrackable) => found.miss(path, "not a regular file"),
-        Some(Kind::Directory) => found.miss(path, "folder that cannot be looked into"),
-        None => found.miss(path, "cannot be looked at"),
     }
 }

@@ -5,6 +5,12 @@ use super::survey::{Findings, OWN_FOLDER, Wanted};
 use anyhow::{Context, Result, bail};
 use gix::bstr::{BStr, BString, ByteSlice};
 use gix::object::tree::EntryKind;
+use std::collections::HashSet;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+
+/// Looked into for what git does not name.
+const FOLDERS_MOST: usize = 200_000;
 
 impl Repository {
     pub(super) fn survey_by_git(&self) -> Result<Findings> {
@@ -35,7 +41,43 @@ impl Repository {
                 found.miss(path.as_bytes().as_bstr(), format!("folder that cannot be read: {why}"));
             }
         }
+        self.note_specials(&mut found)?;
         Ok(found)
+    }
+
+    /// Git names no pipe, socket or device.
+    fn note_specials(&self, found: &mut Findings) -> Result<()> {
+        let mut open = vec![self.work_tree.clone()];
+        let (mut specials, mut looked_at) = (Vec::new(), 0);
+        while let Some(folder) = open.pop() {
+            looked_at += 1;
+            if looked_at > FOLDERS_MOST {
+                found.miss(
+                    b"named pipes and the like".as_bstr(),
+                    "too many folders to look for them",
+                );
+                break;
+            }
+            for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+                let (path, Ok(kind)) = (entry.path(), entry.file_type()) else { continue };
+                let inside = path.strip_prefix(&self.work_tree)?.as_os_str().as_bytes();
+                if kind.is_dir() {
+                    let is_ours = entry.file_name() == ".git" || inside == b".relay";
+                    if !is_ours && !path.join(".git").exists() {
+                        open.push(path);
+                    }
+                } else if !kind.is_file() && !kind.is_symlink() {
+                    specials.extend_from_slice(inside);
+                    specials.push(0);
+                }
+            }
+        }
+        let ignored = self.ignored_of(&specials)?;
+        let ignored: HashSet<&[u8]> = ignored.split(|byte| *byte == 0).collect();
+        for path in specials.split(|byte| *byte == 0).filter(|path| !ignored.contains(path)) {
+            self.miss_special(found, path.as_bstr());
+        }
+        Ok(())
     }
 
     fn note_record(&self, found: &mut Findings, record: &BStr) -> Result<()> {

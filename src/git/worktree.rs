@@ -114,7 +114,9 @@ impl Repository {
         };
         let locked = fs::read(git_dir.join("locked")).unwrap_or_default();
         if locked.starts_with(INITIALIZING) || !path.join(".git").exists() {
-            remove_all(path)?;
+            // Of what git makes there, this is all by then; other files would be somebody's.
+            files::remove(&path.join(".git"))?;
+            fs::remove_dir(path).ok();
             remove_all(&git_dir)?;
             return Ok(false);
         }
@@ -141,13 +143,15 @@ impl Repository {
         // fetched is fetched as the user's own checkout would.
         let call = call.env("GIT_NO_LAZY_FETCH", "0");
         call.env(MAKES_VARIABLE, makes).run()?;
+        own_folder(path)?;
         // In one piece: a mark without its branch would count as one.
         files::replace(&git_dir.join(MARK), format!("{full}\n").as_bytes(), 0o644)?;
         self.durable()
     }
 
     /// Removes a worktree that we made, with everything in it. The caller has made sure that
-    /// nothing in it is unsaved. One that is gone already is fine.
+    /// nothing in it is unsaved. One that is gone already is fine; a folder in its place that is
+    /// none stays.
     pub fn remove_worktree(&self, path: &Path) -> Result<()> {
         let name = path.file_name().context("a worktree has a name")?;
         let gone = self.common_dir.join("relay/gone").join(name);
@@ -161,7 +165,11 @@ impl Repository {
             );
         }
         // Not by git: killed half-way it leaves a git dir of which nobody knows whose it was.
-        remove_all(path)?;
+        if fs::symlink_metadata(path.join(".git")).is_ok_and(|found| found.is_file()) {
+            remove_tree(path)?;
+        } else {
+            fs::remove_dir(path).ok();
+        }
         remove_all(&gone)?;
         files::make_folder(&self.common_dir.join("relay/gone"))?;
         fs::rename(&git_dir, &gone)
@@ -316,6 +324,28 @@ pub(super) fn remove_all(folder: &Path) -> Result<()> {
         }
         _ => Ok(()),
     }
+}
+
+/// Makes our folder in a worktree, by which it is known also where its `.git` is gone.
+pub(super) fn own_folder(path: &Path) -> Result<()> {
+    files::make_folder(&path.join(".relay"))
+}
+
+/// Removes a worktree's folder, that which tells it from any other last: killed on the way, it is
+/// known again.
+fn remove_tree(path: &Path) -> Result<()> {
+    let failed = || format!("cannot remove `{}`", path.display());
+    for entry in fs::read_dir(path).with_context(failed)? {
+        let entry = entry.with_context(failed)?;
+        if entry.file_name() == ".git" {
+            continue;
+        }
+        match entry.file_type().with_context(failed)?.is_dir() {
+            true => remove_all(&entry.path())?,
+            false => files::remove(&entry.path())?,
+        }
+    }
+    remove_all(path)
 }
 
 fn is_zero(oid: &Oid) -> bool {

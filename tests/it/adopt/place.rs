@@ -111,3 +111,40 @@ fn a_detached_head_has_no_branch_to_bring_the_result_to() {
     world.relay(&["adopt", "--headless"]).exits(0);
     world.relay(&["finish"]).exits(1).says("--into BRANCH");
 }
+
+#[test]
+fn what_git_is_told_not_to_see_there_travels_too() {
+    for form in [&["--no-cone", "/*", "!/wide/"][..], &["--cone", "--sparse-index", "near"]] {
+        let world = world();
+        for name in ["wide/w.txt", "wide/same.txt", "near/n.txt", "local.txt", "kept.txt"] {
+            world.write(name, "one\n");
+        }
+        world.git(&["add", "."]);
+        world.git(&["commit", "-q", "-m", "Before"]);
+        world.git(&[&["sparse-checkout", "set"], form].concat());
+        world.write("wide/w.txt", "two\n");
+        world.write("wide/new.txt", "new\n");
+        world.write("local.txt", "mine\n");
+        world.git(&["update-index", "--assume-unchanged", "local.txt"]);
+        left(&world, "claude", "todos-limit", &world.repo);
+        let before = seen(&world, &world.repo);
+        world.relay(&["adopt", "--headless"]).exits(0);
+        assert_eq!(seen(&world, &world.repo), before, "the place was not only read");
+        let contract = contract(&world);
+        let files = contract["fileManifest"]["files"].as_array().unwrap();
+        let paths: Vec<&str> = files.iter().map(|file| file["path"].as_str().unwrap()).collect();
+        assert_eq!(paths, ["local.txt", "wide/new.txt", "wide/w.txt"], "{form:?}");
+        assert!(files.iter().all(|file| file["status"] != "deleted"), "{files:?}");
+        let worktree = world.worktree();
+        for (path, words) in
+            [("local.txt", "mine\n"), ("wide/new.txt", "new\n"), ("wide/w.txt", "two\n")]
+        {
+            assert_eq!(text(&worktree.join(path)), words, "{form:?}");
+        }
+        assert_eq!(text(&world.home.join("status")), "", "{form:?}");
+        let tree =
+            world.git(&["ls-tree", "-r", "--name-only", &format!("relay/{}", world.session())]);
+        assert!(tree.contains("wide/same.txt") && tree.contains("kept.txt"), "{tree}");
+        world.relay(&["verify"]).exits(0);
+    }
+}

@@ -30,6 +30,17 @@ fn what_is_not_clean_where_it_would_be_touched_is_named() {
 }
 
 #[test]
+fn a_change_of_the_user_s_that_git_is_told_not_to_see_is_not_written_over() {
+    let world = worked("echo '# theirs' >README.md; git commit -qam 'Change it'");
+    for flag in ["assume-unchanged", "skip-worktree"] {
+        world.write("README.md", "# mine, and hidden\n");
+        world.git(&["update-index", &format!("--{flag}"), "README.md"]);
+        refused(&world, &["finish"], 1, "has changes of yours in: README.md");
+        world.git(&["update-index", &format!("--no-{flag}"), "README.md"]);
+    }
+}
+
+#[test]
 fn a_target_that_is_none_is_named() {
     let world = worked(WORK);
     let id = session_of(&world);

@@ -77,3 +77,36 @@ fn the_scrubbed_variables_are_those_git_names() {
         assert!(git_relay::git::run::LOCAL_ENV_VARS.contains(&name), "{name} is not scrubbed");
     }
 }
+
+#[test]
+fn files_of_somebody_s_where_a_worktree_was_half_made_stay() {
+    let sandbox = Sandbox::new();
+    let (base, work) =
+        (sandbox.repo.head_commit().unwrap().unwrap(), sandbox.work.with_file_name("s2"));
+    let add = ["worktree", "add", "-q", "--no-checkout", "-b", "relay/s2"];
+    git(&sandbox.main, &[&add[..], &[work.to_str().unwrap()]].concat());
+    fs::remove_file(work.join(".git")).unwrap();
+    write(&work.join("mine.txt"), "mine\n");
+    let error = sandbox.repo.add_worktree(&work, "relay/s2", &base).unwrap_err();
+    assert_eq!(kind_of(&error), Kind::Refused, "{error:#}");
+    assert_eq!(fs::read(work.join("mine.txt")).unwrap(), b"mine\n");
+    fs::remove_file(work.join("mine.txt")).unwrap();
+    sandbox.repo.add_worktree(&work, "relay/s2", &base).unwrap();
+    assert!(work.join("a.txt").exists());
+}
+
+#[test]
+fn where_a_file_stands_is_told_also_where_git_does_not_look() {
+    use git_relay::git::place::Standing;
+    let sandbox = Sandbox::new();
+    for (flag, file) in [("--assume-unchanged", "a.txt"), ("--skip-worktree", "b.txt")] {
+        git(&sandbox.work, &["update-index", flag, file]);
+    }
+    git(&sandbox.work, &["update-index", "--assume-unchanged", "dir/c.txt"]);
+    write(&sandbox.work.join("a.txt"), "changed\n");
+    write(&sandbox.work.join("b.txt"), "changed\n");
+    let paths = ["a.txt", "b.txt", "dir/c.txt"].map(PathBuf::from);
+    let found = sandbox.session.standings(&paths.into_iter().collect()).unwrap();
+    let found: Vec<Standing> = found.into_values().collect();
+    assert_eq!(found, [Standing::Changed, Standing::Changed, Standing::Committed]);
+}
