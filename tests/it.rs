@@ -26,6 +26,7 @@ mod it {
     mod secrets;
     mod shapes;
     mod support;
+    mod taken;
     mod tamper;
     mod terminal;
     mod tidy;

@@ -3,6 +3,7 @@
 use super::open_hub;
 use crate::agents::Pause;
 use crate::cli::One;
+use crate::error::hint_of;
 use crate::git::{branch_ref, kept_ref};
 use crate::host::{clock, files, lock, process};
 use crate::model::fsm::{self, Effect};
@@ -33,7 +34,9 @@ pub(super) fn run(args: &One) -> Result<u8> {
         .and_then(|dispatch| dispatch.process)
         .is_some_and(process::is_alive);
     let blocked = blocked(&hub, &session);
+    let taken = hub.must_not_be_taken(&session).err().filter(|_| !session.state.is_end());
     let next = match (&blocked, session.state.is_end() || driven) {
+        _ if taken.is_some() => taken.as_ref().and_then(hint_of).map(str::to_owned),
         (Some(_), false) => Some(format!(
             "look at what changed and put it back, or git relay resume {id} --accept-config"
         )),
@@ -58,6 +61,9 @@ pub(super) fn run(args: &One) -> Result<u8> {
     }
     if let Some(what) = blocked {
         rows.push(vec!["blocked".into(), format!("changed since launch: {what}")]);
+    }
+    if let Some(taken) = &taken {
+        rows.push(vec!["worktree".into(), taken.to_string()]);
     }
     if request.is_some() {
         rows.push(vec!["not yet signed".into(), "a hand-over is asked for".into()]);

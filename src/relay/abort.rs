@@ -38,7 +38,8 @@ impl Driver<'_> {
         }
         // Aborting must always be possible: a tree that cannot be kept, or must not be looked at
         // since its configuration was changed, is left as it is.
-        let kept = match self.is_whole() {
+        let taken = self.hub.must_not_be_taken(self.session());
+        let kept = match self.is_whole() || (taken.is_ok() && self.has_files()) {
             true => self.keep_whole().map(Some),
             false => self.keep_remains(),
         };

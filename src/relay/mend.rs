@@ -2,15 +2,16 @@
 //! from what is saved: the work in progress where that is newer than the branch, else the branch.
 //! What could not come back is said, here and in the next contract.
 
-use super::Driver;
-use crate::git::{Repository, branch_ref, wip_ref};
+use super::{Driver, Hub};
+use crate::error::Fault;
+use crate::git::{Repository, branch_ref, snapshot_ref, wip_ref};
 use crate::host::{clock, files, process};
 use crate::model::fsm::Event;
 use crate::model::names::Oid;
-use crate::model::session::{NotCaptured, SafePoint};
+use crate::model::session::{NotCaptured, SafePoint, Session};
 use crate::model::time::Timestamp;
 use crate::store::short;
-use anyhow::{Context, Result};
+use anyhow::Result;
 use std::path::PathBuf;
 
 /// Says that a worktree is being laid out again, and how: a driver may be killed at it.
@@ -18,7 +19,38 @@ const MENDING_FILE: &str = "mending";
 const FILL: &[u8] = b"fill";
 const KEEP: &[u8] = b"keep";
 
+impl Hub {
+    /// Files of somebody's in the place of a session's worktree: nothing may be done with them.
+    pub fn must_not_be_taken(&self, session: &Session) -> Result<()> {
+        let (git_dir, worktree) = (self.git_dir(session), self.worktree(session));
+        if !self.repo.is_taken(&git_dir, &worktree) {
+            return Ok(());
+        }
+        let (id, shown) = (&session.session_id, worktree.display());
+        let branch = branch_ref(&session.workplace.branch);
+        let mut saved = vec![wip_ref(id)];
+        saved.extend(session.snapshot.as_ref().map(|it| snapshot_ref(id, it.leg)));
+        let is_there = |name: &String| matches!(self.repo.read_ref(name), Ok(Some(_)));
+        let saved = saved.into_iter().find(is_there).unwrap_or(branch);
+        Err(Fault::integrity(format!(
+            "the worktree of session '{id}' was deleted, and '{shown}' holds other files now; the \
+             work is saved as {saved}"
+        ))
+        .hint(format!(
+            "for a fresh worktree move them away: mv '{shown}' '{shown}.aside'; then: git relay resume {id}"
+        ))
+        .into())
+    }
+}
+
 impl Driver<'_> {
+    /// Whether there is something in the place of the worktree, be it a worktree or not any more.
+    pub(super) fn has_files(&self) -> bool {
+        std::fs::read_dir(self.worktree()).is_ok_and(|mut entries| {
+            entries.any(|entry| entry.is_ok_and(|entry| entry.file_name() != ".relay"))
+        })
+    }
+
     fn mending_path(&self) -> PathBuf {
         self.hub.folder(&self.session().session_id).join(MENDING_FILE)
     }
@@ -31,6 +63,7 @@ impl Driver<'_> {
             return Ok(());
         }
         self.hub.repo.must_be_real(&git_dir, &worktree, &self.session().session_id)?;
+        self.hub.must_not_be_taken(self.session())?;
         if self.hub.repo.is_laid_out(&git_dir, &worktree) && !marker.exists() {
             return Ok(());
         }
@@ -42,10 +75,7 @@ impl Driver<'_> {
         self.compare_config()?;
         if !marker.exists() {
             // Files that are still there are newer than anything saved.
-            let left = std::fs::read_dir(&worktree).is_ok_and(|mut entries| {
-                entries.any(|entry| entry.is_ok_and(|entry| entry.file_name() != ".relay"))
-            });
-            files::replace(&marker, if left { KEEP } else { FILL }, 0o600)?;
+            files::replace(&marker, if self.has_files() { KEEP } else { FILL }, 0o600)?;
         }
         let branch = self.session().workplace.branch.clone();
         self.hub.repo.lay_worktree(&git_dir, &worktree, &branch)?;
@@ -127,7 +157,11 @@ impl Driver<'_> {
         let stood =
             repo.stood_at(&name).into_iter().chain(newer(repo, snapshot, wip)).chain([base]);
         let to = stood.into_iter().find(|commit| repo.is_whole(commit, &known));
-        let to = to.context("the commit that the session began at")?;
+        let to = to.ok_or_else(|| {
+            let name = &self.session().workplace.branch;
+            Fault::integrity(format!("no commit of the branch '{name}' can be read"))
+                .hint("git fsck; what it names can come from another clone, or a backup")
+        })?;
         repo.set_right(&name, &to)?;
         let why = match tip {
             Some(tip) => format!("its commit {} cannot be read", short(&tip)),

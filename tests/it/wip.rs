@@ -166,7 +166,16 @@ fn nothing_is_laid_out_through_a_link_or_over_a_repository_of_the_person_s() {
 
 #[test]
 fn torn_files_of_a_worktree_are_written_again() {
-    for (name, torn) in [("HEAD", ""), ("gitdir", "\0\0"), ("commondir", ""), (".git", "\0")] {
+    for (name, torn) in [
+        ("HEAD", ""),
+        ("HEAD", "\u{1}\u{7}pack\0\0"),
+        ("HEAD", "what another file had\n"),
+        ("HEAD", "0123456789abcdef\n"),
+        ("gitdir", "\0\0"),
+        ("commondir", ""),
+        (".git", "\0"),
+        (".git", "rubbish\n"),
+    ] {
         let world = world(3600, WORKS);
         world.relay(&["run", "A task"]).exits(1);
         let git_dir = world.repo.join(".git/worktrees").join(world.session());

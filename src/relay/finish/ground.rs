@@ -112,7 +112,8 @@ impl Driver<'_> {
         }
         let branch = branch_ref(&self.session().workplace.branch);
         let goes = !self.keeps_branch() && self.hub.repo.read_ref(&branch)?.is_some();
-        Ok(goes || self.worktree().exists() || self.git_dir().exists())
+        let is_taken = self.hub.must_not_be_taken(self.session()).is_err();
+        Ok(goes || (self.worktree().exists() && !is_taken) || self.git_dir().exists())
     }
 
     /// Whether the session was finished with its branch as the result.
@@ -159,6 +160,10 @@ impl Driver<'_> {
                 shell_word(&worktree),
             ));
             return Ok(());
+        }
+        if self.hub.must_not_be_taken(self.session()).is_err() {
+            let shown = worktree.display();
+            self.notice(format!("'{shown}' stays as it is: its files are not of this session"));
         }
         let repo = &self.hub.repo;
         repo.remove_worktree(&worktree)?;

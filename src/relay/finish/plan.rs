@@ -72,6 +72,7 @@ impl Driver<'_> {
             .hint(format!("git relay resume {id}"))
             .into());
         }
+        self.hub.must_not_be_taken(session)?;
         if !self.is_whole() {
             self.compare_config()?;
             return Err(Fault::refused(format!(
