@@ -5,7 +5,7 @@
 
 use super::objects::written;
 use super::{NOTES_REF, Repository, from_gix, to_gix};
-use crate::error::{Fault, Kind, kind_of};
+use crate::error::{Fault, Kind, kind_of, of_the_machine};
 use crate::model::names::Oid;
 use anyhow::{Context, Result};
 use gix::note::plumbing::State;
@@ -24,8 +24,8 @@ impl Repository {
         };
         let root = self.tree_at(&tip).with_context(torn)?.id;
         let mut notes = State::new(root, &self.gix.objects).with_context(torn)?;
-        match notes.get(&to_gix(commit), &self.gix.objects)? {
-            Some(blob) => Ok(Some(self.read_blob(&from_gix(&blob))?)),
+        match notes.get(&to_gix(commit), &self.gix.objects).with_context(torn)? {
+            Some(blob) => Ok(Some(self.note_of(commit, blob)?)),
             None => Ok(None),
         }
     }
@@ -45,16 +45,37 @@ impl Repository {
     ) -> Result<()> {
         let message = format!("relay: note on {}", &commit.as_str()[..12]);
         self.edit_notes(time, &message, |notes| {
-            let old = notes.get(&to_gix(commit), &self.gix.objects)?;
-            let bytes = old.map(|blob| self.read_blob(&from_gix(&blob))).transpose()?;
+            let old = notes.get(&to_gix(commit), &self.gix.objects).with_context(torn)?;
+            let bytes = old.map(|blob| self.note_of(commit, blob)).transpose()?;
             let new = update(bytes.as_deref());
             if bytes.as_ref() == Some(&new) {
                 return Ok(false);
             }
             let blob = self.write_blob(&new)?;
-            notes.edit(to_gix(commit), Some(to_gix(&blob)), &self.gix.objects)?;
+            notes
+                .edit(to_gix(commit), Some(to_gix(&blob)), &self.gix.objects)
+                .with_context(torn)?;
             Ok(true)
         })
+    }
+
+    fn note_of(&self, commit: &Oid, blob: gix::ObjectId) -> Result<Vec<u8>> {
+        let note = self.intact(blob).with_context(|| {
+            Fault::integrity(format!("the note on {commit} in refs/notes/relay cannot be read"))
+                .hint(format!(
+                    "git notes --ref=relay remove {commit}, then: git relay doctor --fix"
+                ))
+        })?;
+        Ok(note.detach().data)
+    }
+
+    /// Refuses notes to which none could be added.
+    pub fn must_have_notes(&self) -> Result<()> {
+        if let Some(tip) = self.read_ref(NOTES_REF)? {
+            let root = self.tree_at(&tip).with_context(torn)?.id;
+            State::new(root, &self.gix.objects).with_context(torn)?;
+        }
+        Ok(())
     }
 
     /// Every commit with a note, with the note's blob.
@@ -98,11 +119,20 @@ impl Repository {
                 Some(tip) => self.tree_at(tip).with_context(torn)?.id,
                 None => written(|| self.gix.write_object(gix::objs::Tree::empty()))?.detach(),
             };
-            let mut notes = State::new(root, &self.gix.objects).with_context(torn)?;
-            if !edit(&mut notes)? {
-                return Ok(());
-            }
-            let tree = from_gix(&written(|| notes.write(&self.gix.objects))?);
+            // A write that fails drops what was edited: it is done again from the beginning.
+            let tree = written(|| -> Result<_> {
+                let mut notes = State::new(root, &self.gix.objects).with_context(torn)?;
+                if !edit(&mut notes)? {
+                    return Ok(None);
+                }
+                let tree = notes.write(&self.gix.objects).map_err(anyhow::Error::from);
+                // It reads what is beside the note, too.
+                Ok(Some(tree.map_err(|error| match of_the_machine(&error) {
+                    Some(_) => error,
+                    None => error.context(torn()),
+                })?))
+            })?;
+            let Some(tree) = tree.map(|tree| from_gix(&tree)) else { return Ok(()) };
             let parents: Vec<Oid> = tip.iter().cloned().collect();
             let commit = self.write_commit(&tree, &parents, message, time)?;
             self.durable()?;
@@ -140,7 +170,7 @@ fn torn() -> Fault {
     Fault::integrity(
         "the notes in refs/notes/relay cannot be read; the sessions themselves hold all of it",
     )
-    .hint("git update-ref -d refs/notes/relay, then: git relay verify")
+    .hint("git update-ref -d refs/notes/relay, then: git relay doctor --fix")
 }
 
 /// 1-8 ms at first, at most 64 ms, different in each process.

@@ -76,6 +76,7 @@ impl Driver<'_> {
         self.fold_inbox()?;
         self.clear_debris()?;
         self.tell_broken_notes()?;
+        self.hub.repo.must_have_notes()?;
         if order.kind == FinishKind::Keep {
             return self.finish_in_place();
         }

@@ -3,6 +3,7 @@
 
 mod fidelity;
 mod finish;
+mod hostile;
 mod kill;
 mod place;
 mod which;
