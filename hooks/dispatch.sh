@@ -32,9 +32,17 @@ if [ -z "$folder" ]; then
 	folder=$(git rev-parse --git-path hooks 2>/dev/null)
 	{ printf '%s\n%s\n' "${GIT_RELAY_LEG-}" "$folder" >"$known"; } 2>/dev/null
 fi
+# Whether a hook is our own block and nothing else: what it would do is done below.
+is_ours_alone() {
+	read -r line && [ "$line" = '#!/bin/sh' ] && read -r line || return 1
+	case $line in '# >>> git-relay'*) ;; *) return 1 ;; esac
+	while read -r line && [ "$line" != '# <<< git-relay' ]; do :; done
+	[ "$line" = '# <<< git-relay' ] && ! read -r line && [ -z "$line" ]
+}
 hook=$folder/$name
 status=0
-if [ -n "$folder" ] && [ "$hook" != "$0" ] && [ -f "$hook" ] && [ -x "$hook" ]; then
+if [ -n "$folder" ] && [ "$hook" != "$0" ] && [ -f "$hook" ] && [ -x "$hook" ] &&
+	! { [ "$name" = post-commit ] && is_ours_alone <"$hook"; }; then
 	[ "$name" = post-commit ] || exec "$hook" "$@"
 	# Should our block stand in it: this commit is noted below, once.
 	GIT_RELAY_DISPATCHER=1 "$hook" "$@"

@@ -1,5 +1,5 @@
 # >>> git-relay: notes a commit in a session's worktree; elsewhere it does nothing and starts nothing
-if [ -e "${GIT_DIR:-.git}/relay-inbox" ]; then
+if [ -z "${GIT_RELAY_DISPATCHER-}" ] && [ -e "${GIT_DIR:-.git}/relay-inbox" ]; then
 	if command -v git-relay >/dev/null 2>&1; then
 		git-relay hook git post-commit
 	elif [ -x '@PROGRAM@' ]; then
