@@ -55,15 +55,18 @@ pub(super) fn written<T, E>(mut write: impl FnMut() -> Result<T, E>) -> Result<T
     write()
 }
 
-/// Writes what a tree was made into; every object in it must be here.
-pub(super) fn edited(editor: &mut gix::object::tree::Editor<'_>) -> Result<Oid> {
-    let tree = written(|| editor.write()).map_err(anyhow::Error::from).map_err(|error| {
-        if of_the_machine(&error).is_some() {
-            return error;
-        }
-        let words = "a tree cannot be written: an object in it is not here, or not whole";
-        error.context(Fault::integrity(words).hint("git fsck"))
-    })?;
+/// Writes what a tree was made into; every object in it must be here. An attempt that fails takes
+/// the edits out of its editor, and the next would give the tree as it was before them: each has
+/// an editor of its own.
+pub(super) fn written_tree(editor: &gix::object::tree::Editor<'_>) -> Result<Oid> {
+    let tree =
+        written(|| editor.clone().write()).map_err(anyhow::Error::from).map_err(|error| {
+            if of_the_machine(&error).is_some() {
+                return error;
+            }
+            let words = "a tree cannot be written: an object in it is not here, or not whole";
+            error.context(Fault::integrity(words).hint("git fsck"))
+        })?;
     Ok(from_gix(&tree.detach()))
 }
 
@@ -93,7 +96,7 @@ impl Repository {
         for (path, blob) in files {
             editor.upsert(path, EntryKind::Blob, to_gix(blob))?;
         }
-        edited(&mut editor)
+        written_tree(&editor)
     }
 
     /// The content of one file in a commit's (or a bare) tree; `None` when it has no such file.

@@ -1,6 +1,6 @@
 //! Small questions to a repository.
 
-use super::objects::edited;
+use super::objects::written_tree;
 use super::{Repository, from_gix};
 use crate::model::names::Oid;
 use anyhow::Result;
@@ -71,7 +71,7 @@ impl Repository {
                 editor.upsert(path.as_bstr(), *kind, *id)?;
             }
         }
-        edited(&mut editor)
+        written_tree(&editor)
     }
 
     /// Whether a tracked file of this worktree differs from its last commit.

@@ -7,7 +7,7 @@
 use super::capture::Captured;
 use super::hidden::mode_of;
 use super::index::doubt_if_recent;
-use super::objects::edited;
+use super::objects::written_tree;
 use super::survey::{Findings, Wanted};
 use super::{Repository, worktree};
 use crate::error::Fault;
@@ -126,7 +126,7 @@ impl Repository {
         for (path, (kind, id)) in edits.iter().filter_map(|(path, to)| Some((path, (*to)?))) {
             editor.upsert(path.as_bstr(), kind, id)?;
         }
-        let tree = edited(&mut editor)?;
+        let tree = written_tree(&editor)?;
         let in_progress = self.in_the_way(branch.as_deref(), found.conflict)?;
         let (commit, parent) = match self.still_true(earlier, &head, &tree) {
             Some(again) => again,

@@ -75,3 +75,11 @@ fn history_is_read() {
     assert!(!sandbox.repo.is_shallow());
     assert_eq!(sandbox.repo.read_ref(NOTES_REF).unwrap(), None);
 }
+
+#[test]
+fn a_tree_that_cannot_be_written_is_none() {
+    let sandbox = Sandbox::new();
+    let missing = Oid::new("1".repeat(40)).unwrap();
+    let files = std::collections::BTreeMap::from([("lost.txt".to_owned(), missing)]);
+    assert!(sandbox.repo.write_tree(&files).is_err(), "and not the tree as it was before");
+}
