@@ -1,6 +1,7 @@
 //! Reading the wanted files into objects, through the filters that `git add` applies.
 
 use super::Repository;
+use super::bundle::Bundle;
 use super::survey::{Findings, Wanted};
 use anyhow::Result;
 use gix::bstr::{BStr, BString, ByteSlice};
@@ -38,12 +39,13 @@ enum Outcome {
 }
 
 impl Repository {
-    /// Writes the content of every wanted file; what cannot be written is named and dropped from
-    /// the list.
+    /// Writes the content of every wanted file, into `bundle` if there is one; what cannot be
+    /// written is named and dropped from the list.
     pub(super) fn capture(
         &self,
         found: &mut Findings,
         index: &gix::index::File,
+        bundle: &mut Option<Bundle>,
     ) -> Result<BTreeMap<BString, Captured>> {
         let paths: Vec<(BString, bool)> = found
             .wanted
@@ -53,29 +55,9 @@ impl Repository {
                 Wanted::Remove => None,
             })
             .collect();
-        let threads = thread::available_parallelism()
-            .map_or(1, usize::from)
-            .min(THREADS_MOST)
-            .min(paths.len().div_ceil(FILES_A_THREAD))
-            .max(1);
-        let shared = self.gix.clone().into_sync();
-        let outcomes: Result<Vec<Vec<Outcome>>> = thread::scope(|scope| {
-            let workers: Vec<_> = paths
-                .chunks(paths.len().div_ceil(threads).max(1))
-                .map(|part| {
-                    let (shared, work_tree) = (&shared, &self.work_tree);
-                    scope.spawn(move || read_all(&shared.to_thread_local(), work_tree, part, index))
-                })
-                .collect();
-            workers
-                .into_iter()
-                .map(|worker| {
-                    worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-                })
-                .collect()
-        });
+        let outcomes = self.read_in_parts(&paths, index, bundle)?;
         let mut captured = BTreeMap::new();
-        for ((path, tracked), outcome) in paths.into_iter().zip(outcomes?.into_iter().flatten()) {
+        for ((path, tracked), outcome) in paths.into_iter().zip(outcomes) {
             match outcome {
                 Outcome::Read(file) => {
                     captured.insert(path, file);
@@ -104,6 +86,51 @@ impl Repository {
         }
         Ok(captured)
     }
+
+    /// Reads the files on several threads; the outcomes are in the order of the paths.
+    fn read_in_parts(
+        &self,
+        paths: &[(BString, bool)],
+        index: &gix::index::File,
+        bundle: &mut Option<Bundle>,
+    ) -> Result<Vec<Outcome>> {
+        let threads = thread::available_parallelism()
+            .map_or(1, usize::from)
+            .min(THREADS_MOST)
+            .min(paths.len().div_ceil(FILES_A_THREAD))
+            .max(1);
+        let shared = self.gix.clone().into_sync();
+        let bundled = bundle.is_some();
+        let parts: Result<Vec<(Vec<Outcome>, Bundle)>> = thread::scope(|scope| {
+            let workers: Vec<_> = paths
+                .chunks(paths.len().div_ceil(threads).max(1))
+                .map(|part| {
+                    let (shared, work_tree) = (&shared, &self.work_tree);
+                    scope.spawn(move || {
+                        let mut gix = shared.to_thread_local();
+                        if bundled {
+                            gix = gix.with_object_memory();
+                        }
+                        read_all(&gix, work_tree, part, index)
+                    })
+                })
+                .collect();
+            workers
+                .into_iter()
+                .map(|worker| {
+                    worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+                })
+                .collect()
+        });
+        let mut outcomes = Vec::with_capacity(paths.len());
+        for (part, written) in parts? {
+            outcomes.extend(part);
+            if let Some(bundle) = bundle {
+                bundle.join(written);
+            }
+        }
+        Ok(outcomes)
+    }
 }
 
 fn read_all(
@@ -111,10 +138,11 @@ fn read_all(
     work_tree: &Path,
     paths: &[(BString, bool)],
     index: &gix::index::File,
-) -> Result<Vec<Outcome>> {
+) -> Result<(Vec<Outcome>, Bundle)> {
     let (mut pipeline, _) = gix.filter_pipeline(None)?;
     let trusted = gix.filesystem_options()?;
-    let read = |(path, _): &(BString, bool)| {
+    let mut bundle = Bundle::default();
+    let mut read = |(path, _): &(BString, bool)| {
         let path = path.as_bstr();
         let on_disk = work_tree.join(OsStr::from_bytes(path));
         let mut outcome = Outcome::Gone;
@@ -127,9 +155,11 @@ fn read_all(
         if let Outcome::Read(file) = &mut outcome {
             file.kind = kind_to_keep(file.kind, index.entry_by_path(path), &trusted);
         }
-        outcome
+        bundle.take_from(gix)?;
+        Ok(outcome)
     };
-    Ok(paths.iter().map(read).collect())
+    let outcomes = paths.iter().map(&mut read).collect::<Result<_>>()?;
+    Ok((outcomes, bundle))
 }
 
 /// Where the file system cannot show it (`core.fileMode`, `core.symlinks` false), the kind that

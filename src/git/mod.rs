@@ -6,6 +6,7 @@
 //! clock: every stored time is a parameter.
 
 mod aside;
+mod bundle;
 mod capture;
 pub mod changes;
 pub mod finish;

@@ -4,6 +4,7 @@
 //! to that list, then the content is written through the same filters as `git add`. One file that
 //! cannot be captured is named and the rest goes on: `git add` would stop there.
 
+use super::bundle::Bundle;
 use super::capture::Captured;
 use super::hidden::mode_of;
 use super::index::doubt_if_recent;
@@ -17,8 +18,12 @@ use crate::model::shell::shell_word;
 use anyhow::{Result, bail};
 use gix::bstr::{BString, ByteSlice};
 use gix::index::entry::{Flags, Mode, Stage};
+use gix::object::tree::EntryKind;
 use std::collections::BTreeMap;
 use std::time::SystemTime;
+
+/// By path: what stands there then, or nothing.
+type Edits = BTreeMap<BString, Option<(EntryKind, gix::ObjectId)>>;
 
 /// Names listed in a snapshot's `staged` and `not_captured`; more are counted.
 const NAMES_MOST: usize = 200;
@@ -102,7 +107,8 @@ impl Repository {
         let head_tree = self.tree_at(&head)?;
         let mut found = self.survey(&index, head_tree.id)?;
         self.apply_caps(&mut found, caps);
-        let mut captured = self.capture(&mut found, &index)?;
+        let mut bundle = Bundle::of(found.wanted.len());
+        let mut captured = self.capture(&mut found, &index, &mut bundle)?;
         Self::settle_hidden(&mut found, &mut captured, &index, began);
         let staged = staged_names(&found, &index);
 
@@ -118,15 +124,7 @@ impl Repository {
                 }
             }
         }
-        let mut editor = head_tree.edit()?;
-        // Removals first: a file may stand where a folder was, and the other way round.
-        for path in edits.iter().filter(|(_, to)| to.is_none()).map(|(path, _)| path) {
-            editor.remove(path.as_bstr())?;
-        }
-        for (path, (kind, id)) in edits.iter().filter_map(|(path, to)| Some((path, (*to)?))) {
-            editor.upsert(path.as_bstr(), kind, id)?;
-        }
-        let tree = written_tree(&editor)?;
+        let tree = self.edited(head_tree.id, &edits, bundle)?;
         let in_progress = self.in_the_way(branch.as_deref(), found.conflict)?;
         let (commit, parent) = match self.still_true(earlier, &head, &tree) {
             Some(again) => again,
@@ -146,6 +144,28 @@ impl Repository {
         let not_captured = shortened(found.missed);
         let changed = edits.len();
         Ok((Snapshot { commit, tree, parent, staged, in_progress, not_captured, changed }, index))
+    }
+
+    /// Writes the tree that `edits` make of another, and stores the objects that were kept for it.
+    fn edited(&self, tree: gix::ObjectId, edits: &Edits, bundle: Option<Bundle>) -> Result<Oid> {
+        let mut gix = self.gix.clone();
+        if let Some(bundle) = &bundle {
+            bundle.name_to(&mut gix);
+        }
+        let mut editor = gix.find_tree(tree)?.edit()?;
+        // Removals first: a file may stand where a folder was, and the other way round.
+        for path in edits.iter().filter(|(_, to)| to.is_none()).map(|(path, _)| path) {
+            editor.remove(path.as_bstr())?;
+        }
+        for (path, (kind, id)) in edits.iter().filter_map(|(path, to)| Some((path, (*to)?))) {
+            editor.upsert(path.as_bstr(), kind, id)?;
+        }
+        let tree = written_tree(&editor)?;
+        if let Some(mut bundle) = bundle {
+            bundle.take_from(&gix)?;
+            self.store(&bundle)?;
+        }
+        Ok(tree)
     }
 
     /// The commit to build on: what is checked out, or the session's own branch where that has no

@@ -46,6 +46,30 @@ fn snapshot_as_git_would(sandbox: &Sandbox) {
 }
 
 #[test]
+fn many_new_files_come_in_one_pack() {
+    for kind in kinds() {
+        let sandbox = Sandbox::with(kind, |_| {});
+        for number in 0..150 {
+            // Some twice the same: a pack holds each object once.
+            write(
+                &sandbox.work.join(format!("d{}/f{number}", number % 7)),
+                &format!("{}", number / 2),
+            );
+        }
+        // More than one bundle takes.
+        fs::write(sandbox.work.join("large"), vec![7; 17 << 20]).unwrap();
+        let by_git = sandbox.tree_by_git();
+        git(&sandbox.main, &["prune", "--expire=now"]);
+        assert_eq!(sandbox.hand_over().tree.as_str(), by_git);
+        assert_eq!(sandbox.status(), "");
+        git(&sandbox.main, &["fsck", "--strict"]);
+        let counted = git(&sandbox.main, &["count-objects", "-v"]);
+        // 75 contents, 7 folders and the root.
+        assert!(counted.contains("in-pack: 83\n"), "{counted}");
+    }
+}
+
+#[test]
 fn filters_apply_as_they_do_for_git_add() {
     let sandbox = Sandbox::with(&[], |main| {
         write(
