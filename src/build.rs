@@ -1,7 +1,5 @@
 //! How the program is linked.
 
-#![expect(clippy::print_stdout, reason = "so cargo is told")]
-
 use std::env;
 
 fn main() {

@@ -9,6 +9,7 @@ use crate::host::{clock, files, process};
 use crate::model::fsm::Event;
 use crate::model::names::Oid;
 use crate::model::session::{NotCaptured, SafePoint, Session};
+use crate::model::shell::shell_word;
 use crate::model::time::Timestamp;
 use crate::store::short;
 use anyhow::Result;
@@ -32,12 +33,16 @@ impl Hub {
         saved.extend(session.snapshot.as_ref().map(|it| snapshot_ref(id, it.leg)));
         let is_there = |name: &String| matches!(self.repo.read_ref(name), Ok(Some(_)));
         let saved = saved.into_iter().find(is_there).unwrap_or(branch);
+        let mut aside = worktree.clone().into_os_string();
+        aside.push(".aside");
         Err(Fault::integrity(format!(
             "the worktree of session '{id}' was deleted, and '{shown}' holds other files now; the \
              work is saved as {saved}"
         ))
         .hint(format!(
-            "for a fresh worktree move them away: mv '{shown}' '{shown}.aside'; then: git relay resume {id}"
+            "for a fresh worktree move them away: mv {} {}; then: git relay resume {id}",
+            shell_word(&worktree),
+            shell_word(&aside),
         ))
         .into())
     }

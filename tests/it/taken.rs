@@ -76,9 +76,9 @@ fn files_in_the_place_of_a_deleted_worktree_are_named_and_left_alone() {
             is_theirs(&place);
             assert_eq!(others(), refs, "{words:?}");
         }
-        world.relay(&["status"]).exits(0).says("holds other files now").says("mv '");
+        world.relay(&["status"]).exits(0).says("holds other files now").says("mv ");
         let said = hint(&world.relay(&["resume"]).exits(4));
-        let moves = &said[said.find("mv '").unwrap()..said.find("; then").unwrap()];
+        let moves = &said[said.find("mv ").unwrap()..said.find("; then").unwrap()];
         world.run("sh", &["-c", moves]).exits(0);
         world.relay(&["handoff", "--to", "second"]).exits(0).says("is restored as saved at");
         let half = fs::read_to_string(world.home.join("found/half.txt")).unwrap();

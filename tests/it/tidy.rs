@@ -114,7 +114,8 @@ fn a_room_names_only_rooms_before_it() {
     let mut faults = Vec::new();
     for (name, text) in sources("src/") {
         let Some(own) = ROOMS.iter().position(|known| *known == room(&name)) else {
-            assert!(["src/main.rs", "src/lib.rs"].contains(&name.as_str()), "{name} is in no room");
+            let roots = ["src/main.rs", "src/lib.rs", "src/build.rs"];
+            assert!(roots.contains(&name.as_str()), "{name} is in no room");
             continue;
         };
         for (number, line) in text.lines().enumerate() {

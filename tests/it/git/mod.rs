@@ -6,6 +6,7 @@
 mod bench;
 mod facts;
 mod hand_over;
+mod hidden;
 mod objects;
 mod places;
 mod refs;
