@@ -60,8 +60,10 @@ pub(super) fn is_unseen(
     in_base: &BTreeSet<String>,
 ) -> bool {
     let named = changed_by(item);
+    // A path with a blank in it is two words here, and its end is enough.
     let is_at = |path: &str, name: &str| {
-        path.strip_suffix(name).is_some_and(|folder| folder.is_empty() || folder.ends_with('/'))
+        let before = path.strip_suffix(name);
+        before.is_some_and(|before| before.is_empty() || before.ends_with(['/', ' ']))
     };
     let is_seen = |name: &&str| {
         files.iter().filter_map(|file| file.path.as_deref()).any(|path| is_at(path, name))
@@ -119,13 +121,18 @@ mod tests {
     #[test]
     fn an_item_is_unseen_only_where_nothing_of_it_was_seen() {
         let item = |text: &str| PlanItem { text: text.into(), status: PlanStatus::Completed };
-        let files = [file("src/a.rs", true)];
+        let files = [file("src/a.rs", true), file("docs/a b.txt", false)];
         let touched = [FileTouch { path: "/w/out/b.bin".into(), kind: TouchKind::Added }];
         let in_base = BTreeSet::from(["known.md".to_owned()]);
         let unseen = |text: &str| is_unseen(&item(text), &files, &touched, &in_base);
-        for seen in
-            ["Fix a.rs", "Fix src/a.rs and src/z.rs", "Write b.bin", "Add Next.js", "Fix it"]
-        {
+        for seen in [
+            "Fix a.rs",
+            "Fix src/a.rs and src/z.rs",
+            "Write b.bin",
+            "Write docs/a b.txt",
+            "Add Next.js",
+            "Fix it",
+        ] {
             assert!(!unseen(seen), "{seen}");
         }
         for text in ["Fix src/z.rs", "Write z.rs", "Update known.md", "Fix xa.rs in src/xa.rs"] {

@@ -117,6 +117,8 @@ fn what_an_agent_was_made_to_do_stands_in_the_contract_and_nothing_else() {
             })
             .collect();
         assert_eq!(plan, strings(&truth["plan"]), "{what}: the plan");
+        let doubted = contract["plan"].to_string().contains("notSeenInGit\":true");
+        assert!(!doubted, "{what}: {}", contract["plan"]);
 
         let manifest = &contract["fileManifest"]["files"];
         let manifest: BTreeSet<String> = texts(manifest, "path").into_iter().collect();

@@ -412,6 +412,12 @@ fn a_call_that_was_cut_off_stays_open() {
             alone.stage.until("the command runs", || {
                 fs::read_to_string(&file).is_ok_and(|text| text.contains("on\n"))
             });
+            // An agent writes its records a moment after it acts.
+            alone.stage.until("the call is on record", || {
+                let path = alone.transcripts().pop();
+                let text = path.and_then(|path| fs::read_to_string(path).ok());
+                text.is_some_and(|text| text.contains("sleep 987"))
+            });
             let pid = child.id().to_string();
             assert!(alone.stage.world.run("kill", &[&format!("-{signal}"), &pid]).code == Some(0));
             child.wait().unwrap();
