@@ -10,7 +10,7 @@ use gix::object::tree::EntryKind;
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::{self, Metadata};
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
@@ -147,7 +147,7 @@ fn read_all(
         let on_disk = work_tree.join(OsStr::from_bytes(path));
         let mut outcome = Outcome::Gone;
         for _ in 0..READS_MOST {
-            outcome = read_one(&mut pipeline, path, &on_disk, index);
+            outcome = read_one(&mut pipeline, path, &on_disk, index)?;
             if !matches!(outcome, Outcome::Changing) {
                 break;
             }
@@ -188,38 +188,48 @@ fn read_one(
     path: &BStr,
     on_disk: &Path,
     index: &gix::index::File,
-) -> Outcome {
+) -> Result<Outcome> {
     let before = match fs::symlink_metadata(on_disk) {
         Ok(metadata) => metadata,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Outcome::Gone,
-        Err(error) if error.kind() == ErrorKind::NotADirectory => return Outcome::Gone,
-        Err(error) => return Outcome::Failed(error.to_string()),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Outcome::Gone),
+        Err(error) if error.kind() == ErrorKind::NotADirectory => return Ok(Outcome::Gone),
+        Err(error) => return Ok(Outcome::Failed(error.to_string())),
     };
     if let Some(what) = special(&before) {
-        return Outcome::Failed(what.to_owned());
+        return Ok(Outcome::Failed(what.to_owned()));
     }
     let (id, kind) = match pipeline.worktree_file_to_object(path, index) {
         Ok(Some((id, kind, _))) => (id, kind),
-        Ok(None) if before.is_dir() => return Outcome::Folder,
-        Ok(None) => return Outcome::Gone,
-        Err(error) => {
-            let error = anyhow::Error::from(error);
-            let root = error.root_cause().to_string();
-            return Outcome::Failed(format!("cannot be read: {root}"));
-        }
+        Ok(None) if before.is_dir() => return Ok(Outcome::Folder),
+        Ok(None) => return Ok(Outcome::Gone),
+        Err(error) => return not_read(error.into()),
     };
     let Ok(after) = gix::index::fs::Metadata::from_path_no_follow(on_disk) else {
-        return Outcome::Changing;
+        return Ok(Outcome::Changing);
     };
     let Ok(stat) = Stat::from_fs(&after) else {
-        return Outcome::Failed("has no usable time".into());
+        return Ok(Outcome::Failed("has no usable time".into()));
     };
     let same = kind == EntryKind::Commit
         || (before.len() == after.len()
             && i64::from(stat.mtime.nsecs) == before.mtime_nsec()
             && stat.mtime.secs == before.mtime() as u32
             && stat.ino == before.ino() as u32);
-    if same { Outcome::Read(Captured { kind, id, stat }) } else { Outcome::Changing }
+    Ok(if same { Outcome::Read(Captured { kind, id, stat }) } else { Outcome::Changing })
+}
+
+/// A file that could not be made an object. Where no object can be written the whole snapshot
+/// fails: nothing is missed in one file that would not be missed in all.
+fn not_read(error: anyhow::Error) -> Result<Outcome> {
+    let kind = error.chain().find_map(|cause| Some(cause.downcast_ref::<io::Error>()?.kind()));
+    match kind {
+        Some(ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::ReadOnlyFilesystem) => {
+            Err(error.context("the work cannot be saved"))
+        }
+        // The file, or the folder for its object, which a `git gc` beside us takes when it is empty.
+        Some(ErrorKind::NotFound) => Ok(Outcome::Changing),
+        _ => Ok(Outcome::Failed(format!("cannot be read: {}", error.root_cause()))),
+    }
 }
 
 /// What is no file, folder or link; opening it could wait for ever.

@@ -203,7 +203,8 @@ impl Repository {
         gix::objs::CommitRef::from_bytes(bytes, self.gix.object_hash())
             .context("a malformed commit was about to be written")?;
         let id = written(|| self.gix.objects.write_buf(gix::object::Kind::Commit, bytes))
-            .map_err(|error| anyhow::anyhow!("cannot write a commit: {error}"))?;
+            .map_err(|error| anyhow::anyhow!(error))
+            .context("cannot write a commit")?;
         Ok(from_gix(&id))
     }
 

@@ -321,6 +321,14 @@ impl GitOutput {
                 .hint("install git 2.45 or newer")
                 .into();
         }
+        let machine = [
+            ("No space left on device", io::ErrorKind::StorageFull),
+            ("Disk quota exceeded", io::ErrorKind::QuotaExceeded),
+            ("Read-only file system", io::ErrorKind::ReadOnlyFilesystem),
+        ];
+        if let Some((_, kind)) = machine.into_iter().find(|(said, _)| self.stderr.contains(said)) {
+            return anyhow::Error::from(io::Error::from(kind)).context(format!("`{words}` failed"));
+        }
         let said = self.stderr.lines().rev().find(|line| !line.trim().is_empty());
         let code = match self.code {
             Some(code) => format!("exit {code}"),

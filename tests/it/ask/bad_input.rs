@@ -73,7 +73,17 @@ fn a_git_folder_that_is_read_only_is_said_and_can_be_looked_at() {
 
 #[test]
 fn a_full_disk_stops_a_hand_over_and_loses_nothing() {
-    let world = at_rest(ASKS);
+    // A few files go out one by one, many in a pack.
+    let many = "for n in $(seq 150); do echo $n >many-$n.txt; done; ";
+    for first in
+        [ASKS.to_owned(), ASKS.replace("cat >/dev/null; ", &format!("cat >/dev/null; {many}"))]
+    {
+        stops_at_a_full_disk(&at_rest(&first));
+    }
+}
+
+#[track_caller]
+fn stops_at_a_full_disk(world: &World) {
     // The repository on a small file system of its own, filled to the last byte and set free again.
     let script = "mkdir ../small && mount -t tmpfs -o size=8m small ../small && cp -a . ../small/ \
          && mount --move ../small \"$PWD\" && cd / && cd \"$OLDPWD\" || exit 99\n\
@@ -87,7 +97,7 @@ fn a_full_disk_stops_a_hand_over_and_loses_nothing() {
          git-relay handoff --to second 2>&1 || exit 97\n\
          git-relay verify >/dev/null || exit 96\n\
          git cat-file -e relay/$(ls .relay/sessions):half.bin && echo whole\n";
-    in_own_mounts(&world, script)
+    in_own_mounts(world, script)
         .exits(0)
         .says("the disk is full")
         .says("hint: make room")
