@@ -7,12 +7,31 @@ use anyhow::Result;
 use gix::objs::Kind;
 use gix::zlib::{Compression, stream::deflate};
 use std::collections::BTreeMap;
+use std::fs;
 use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 /// Objects that are worth a pack. (Git too unpacks a push of fewer.)
 const OBJECTS_FROM: usize = 100;
 /// Of compressed objects that one bundle holds; what comes after that is written loose.
 const BYTES_MOST: usize = 16 << 20;
+
+/// What git finds in the file that keeps a pack of ours.
+const KEPT_BY: &str = "git-relay";
+/// Such a file that is older was left by a command that was killed.
+const KEPT_MOST: Duration = Duration::from_secs(3600);
+
+/// A pack that no `git repack -a -d` beside us takes away. It would, since nothing names its objects
+/// yet; when this is dropped, a ref should.
+#[derive(Debug, PartialEq, Eq)]
+pub struct KeptPack(PathBuf);
+
+impl Drop for KeptPack {
+    fn drop(&mut self) {
+        _ = fs::remove_file(&self.0);
+    }
+}
 
 /// New objects, compressed, that are not in the repository yet.
 #[derive(Default)]
@@ -61,19 +80,43 @@ impl Bundle {
 
 impl Repository {
     /// Stores a bundle; from then on its objects can be read here.
-    pub(super) fn store(&self, bundle: &Bundle) -> Result<()> {
+    pub(super) fn store(&self, bundle: &Bundle) -> Result<Option<KeptPack>> {
         let Bundle { entries, .. } = bundle;
         if entries.is_empty() {
-            return Ok(());
+            return Ok(None);
         }
+        let packs = self.common_dir.join("objects/pack");
+        let_go_of_forgotten(&packs);
         let mut pack = b"PACK\0\0\0\x02".to_vec();
         pack.extend(u32::try_from(entries.len())?.to_be_bytes());
         entries.values().for_each(|entry| pack.extend(entry));
         let mut hasher = gix::hash::hasher(self.gix.object_hash());
         hasher.update(&pack);
         pack.extend(hasher.try_finalize()?.as_slice());
-        self.git(["index-pack", "--stdin"]).stdin(pack).run()?;
-        Ok(())
+        let keep = format!("--keep={KEPT_BY}");
+        let said = self.git(["index-pack", "--stdin", &keep]).stdin(pack).run()?;
+        // `keep`, a tab and its name; `pack` where it was there before.
+        let said = String::from_utf8_lossy(&said);
+        let name = said.trim().strip_prefix("keep\t");
+        Ok(name.map(|name| KeptPack(packs.join(format!("pack-{name}.keep")))))
+    }
+}
+
+/// Lets go of packs that a command kept and was killed before it let go of them.
+fn let_go_of_forgotten(packs: &Path) {
+    for entry in fs::read_dir(packs).into_iter().flatten().flatten() {
+        let path = entry.path();
+        let is_old = || {
+            let changed = entry.metadata().and_then(|metadata| metadata.modified()).ok();
+            let age = changed.and_then(|changed| SystemTime::now().duration_since(changed).ok());
+            age.is_some_and(|age| age > KEPT_MOST)
+        };
+        if path.extension().is_some_and(|ending| ending == "keep")
+            && is_old()
+            && fs::read(&path).is_ok_and(|text| text.trim_ascii() == KEPT_BY.as_bytes())
+        {
+            _ = fs::remove_file(path);
+        }
     }
 }
 

@@ -35,6 +35,7 @@ mod version;
 mod wip;
 pub mod worktree;
 
+pub use bundle::KeptPack;
 pub use lock::in_the_way;
 pub use objects::Commit;
 pub use refs::{

@@ -4,7 +4,7 @@
 //! to that list, then the content is written through the same filters as `git add`. One file that
 //! cannot be captured is named and the rest goes on: `git add` would stop there.
 
-use super::bundle::Bundle;
+use super::bundle::{Bundle, KeptPack};
 use super::capture::Captured;
 use super::hidden::mode_of;
 use super::index::doubt_if_recent;
@@ -20,6 +20,7 @@ use gix::bstr::{BString, ByteSlice};
 use gix::index::entry::{Flags, Mode, Stage};
 use gix::object::tree::EntryKind;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 /// By path: what stands there then, or nothing.
@@ -55,6 +56,8 @@ pub struct Snapshot {
     /// is not on the session's branch. Such a worktree's index and branch stay as they are.
     pub in_progress: Option<String>,
     pub not_captured: Vec<NotCaptured>,
+    /// Where it came in a pack: keeps that until a ref names the commit.
+    pub kept: Option<Arc<KeptPack>>,
     /// Files that differ from the parent.
     pub changed: usize,
 }
@@ -124,7 +127,8 @@ impl Repository {
                 }
             }
         }
-        let tree = self.edited(head_tree.id, &edits, bundle)?;
+        let (tree, kept) = self.edited(head_tree.id, &edits, bundle)?;
+        let kept = kept.map(Arc::new);
         let in_progress = self.in_the_way(branch.as_deref(), found.conflict)?;
         let (commit, parent) = match self.still_true(earlier, &head, &tree) {
             Some(again) => again,
@@ -143,11 +147,18 @@ impl Repository {
         let index = self.index_after(index, &found, &captured, began);
         let not_captured = shortened(found.missed);
         let changed = edits.len();
-        Ok((Snapshot { commit, tree, parent, staged, in_progress, not_captured, changed }, index))
+        let snapshot =
+            Snapshot { commit, tree, parent, staged, in_progress, not_captured, kept, changed };
+        Ok((snapshot, index))
     }
 
     /// Writes the tree that `edits` make of another, and stores the objects that were kept for it.
-    fn edited(&self, tree: gix::ObjectId, edits: &Edits, bundle: Option<Bundle>) -> Result<Oid> {
+    fn edited(
+        &self,
+        tree: gix::ObjectId,
+        edits: &Edits,
+        bundle: Option<Bundle>,
+    ) -> Result<(Oid, Option<KeptPack>)> {
         let mut gix = self.gix.clone();
         if let Some(bundle) = &bundle {
             bundle.name_to(&mut gix);
@@ -161,11 +172,9 @@ impl Repository {
             editor.upsert(path.as_bstr(), kind, id)?;
         }
         let tree = written_tree(&editor)?;
-        if let Some(mut bundle) = bundle {
-            bundle.take_from(&gix)?;
-            self.store(&bundle)?;
-        }
-        Ok(tree)
+        let Some(mut bundle) = bundle else { return Ok((tree, None)) };
+        bundle.take_from(&gix)?;
+        Ok((tree, self.store(&bundle)?))
     }
 
     /// The commit to build on: what is checked out, or the session's own branch where that has no

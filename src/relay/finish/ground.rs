@@ -1,18 +1,23 @@
 //! The session's own worktree and branch at its end: what they hold is kept by a ref, then they go.
 
-use crate::git::{Caps, branch_ref, kept_ref};
+use crate::git::{Caps, KeptPack, branch_ref, kept_ref};
 use crate::host::clock;
 use crate::model::names::Oid;
-use crate::model::session::State;
+use crate::model::screen::line;
+use crate::model::session::{NotCaptured, State};
 use crate::model::shell::shell_word;
 use crate::relay::Driver;
 use anyhow::Result;
 use std::collections::BTreeSet;
 use std::fs;
+use std::sync::Arc;
 
 /// What git notes in a worktree's git dir of commits that a merge, rebase or pick is about.
 const PENDING: [&str; 5] =
     ["MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "REBASE_HEAD", "rebase-merge/orig-head"];
+
+/// In the worktree's git dir: all that is in the worktree is held, and it is being removed.
+const GOING_FILE: &str = "relay-going";
 
 /// The worktree as one commit that nothing holds yet.
 pub(in crate::relay) struct Capture {
@@ -20,6 +25,10 @@ pub(in crate::relay) struct Capture {
     pub(in crate::relay) name: String,
     held: Option<Oid>,
     pub(in crate::relay) commit: Oid,
+    /// What is in the worktree and not in the commit.
+    missed: Vec<NotCaptured>,
+    /// See [`git::Snapshot`](crate::git::Snapshot).
+    _kept: Option<Arc<KeptPack>>,
 }
 
 impl Driver<'_> {
@@ -50,7 +59,7 @@ impl Driver<'_> {
                     == repo.read_commit(&commit).ok().map(|commit| commit.parents)
         });
         let commit = again.cloned().unwrap_or(commit);
-        Ok(Capture { name, held, commit })
+        Ok(Capture { name, held, commit, missed: taken.not_captured, _kept: taken.kept })
     }
 
     /// Makes the session's ref hold what was captured.
@@ -62,13 +71,17 @@ impl Driver<'_> {
         self.hub.repo.swap_own_ref(&capture.name, &capture.commit, capture.held.as_ref(), why)
     }
 
-    /// Holds what was done in the worktree after it was captured, beside that.
-    pub(in crate::relay) fn hold_what_came_since(&self) -> Result<()> {
+    /// Holds what was done in the worktree after it was captured, beside that, or could not be read
+    /// then. What cannot be captured even so is given back.
+    pub(in crate::relay) fn hold_what_came_since(&self) -> Result<Vec<NotCaptured>> {
         if !self.is_whole() {
-            return Ok(());
+            return Ok(Vec::new());
         }
         let repo = &self.hub.repo;
-        let why = "the tree when the session was finished";
+        let why = match self.session().state {
+            State::Aborted => "the tree when the session was aborted",
+            _ => "the tree when the session was finished",
+        };
         let mut capture = self.capture(why)?;
         if let Some(held) = &capture.held
             && !repo.is_ancestor(held, &capture.commit)?
@@ -80,14 +93,15 @@ impl Driver<'_> {
                 is_held = is_held && repo.is_ancestor(parent, held)?;
             }
             if is_held || repo.is_ancestor(&capture.commit, held)? {
-                return Ok(());
+                return Ok(capture.missed);
             }
             let id = &self.session().session_id;
             let message = format!("relay: {why} ({id})");
             let parents = [capture.commit, held.clone()];
             capture.commit = repo.write_commit(&tree, &parents, &message, clock::now().0)?;
         }
-        self.hold(&capture, "finish")
+        self.hold(&capture, "finish")?;
+        Ok(capture.missed)
     }
 
     /// Commits that only an operation in progress may name.
@@ -161,6 +175,21 @@ impl Driver<'_> {
             ));
             return Ok(());
         }
+        // A removal that was broken off had found nothing to be lost; what it left is no work.
+        let going = self.git_dir().join(GOING_FILE);
+        let missed = if going.exists() { Vec::new() } else { self.hold_what_came_since()? };
+        if !missed.is_empty() {
+            let named = missed.iter().take(3).map(|it| format!("{}: {}", line(&it.what), it.why));
+            self.notice(format!(
+                "the worktree stays, since not all in it could be saved ({}): git worktree remove --force {}",
+                named.collect::<Vec<_>>().join("; "),
+                shell_word(&worktree),
+            ));
+            return Ok(());
+        }
+        if self.git_dir().exists() {
+            fs::write(&going, "")?;
+        }
         if self.hub.must_not_be_taken(self.session()).is_err() {
             let shown = worktree.display();
             self.notice(format!("'{shown}' stays as it is: its files are not of this session"));
@@ -218,7 +247,8 @@ impl Driver<'_> {
         {
             return Ok(Some(name));
         }
-        self.hold(&Capture { name: name.clone(), held, commit }, "abort")?;
+        let (missed, _kept) = (Vec::new(), None);
+        self.hold(&Capture { name: name.clone(), held, commit, missed, _kept }, "abort")?;
         Ok(Some(name))
     }
 }

@@ -21,10 +21,11 @@ fn again(world: &World, command: &[&str]) {
     }
     let mut did = world.relay(command);
     for _ in 0..6 {
-        let Some(lock) = did.stderr.split("rm '").nth(1).and_then(|rest| rest.split('\'').next())
+        let Some(lock) = did.stderr.split("rm /").nth(1).and_then(|rest| rest.lines().next())
         else {
             break;
         };
+        let lock = format!("/{lock}");
         fs::remove_file(lock).unwrap();
         did = world.relay(command);
     }

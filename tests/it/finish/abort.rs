@@ -78,6 +78,27 @@ fn ignored_files_are_nobodys_to_delete() {
     assert!(!worktree(&world).exists());
 }
 
+/// A repository of its own in the worktree, and a file above the cap, are in no commit of ours.
+#[test]
+fn what_could_not_be_saved_is_nobodys_to_delete() {
+    for words in
+        [&["abort"][..], &["finish"], &["finish", "--include-snapshot"], &["finish", "--keep"]]
+    {
+        let world = worked(&format!(
+            "{WORK}; git init -q nested; echo n >nested/n; git -C nested add n; \
+             git -C nested commit -q -m n; truncate -s 101M big.bin"
+        ));
+        let id = session_of(&world);
+        let did = world.relay(words).exits(0).says("not all in it could be saved");
+        did.says("nested repository").says("big.bin");
+        assert!(worktree(&world).join("nested/.git").exists(), "{words:?}");
+        assert!(worktree(&world).join("big.bin").exists(), "{words:?}");
+        // Said again, it still is.
+        world.relay(&[words[0], &id]).exits(0);
+        assert!(worktree(&world).join("nested/.git").exists(), "{words:?}");
+    }
+}
+
 /// An end that is said again looks at the tree only as git was configured for the agent.
 #[test]
 fn an_end_that_is_said_again_runs_no_code_of_the_agents() {

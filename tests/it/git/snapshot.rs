@@ -69,6 +69,27 @@ fn many_new_files_come_in_one_pack() {
     }
 }
 
+/// Nothing names the objects of such a pack until the hand-over's refs do.
+#[test]
+fn a_repack_beside_us_takes_no_pack_that_is_not_named_yet() {
+    let sandbox = Sandbox::with(kinds()[0], |_| {});
+    for number in 0..150 {
+        write(&sandbox.work.join(format!("f{number}")), format!("{number}"));
+    }
+    let kept = || {
+        let folder = fs::read_dir(sandbox.main.join(".git/objects/pack")).unwrap();
+        let names = folder.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names.filter(|name| name.ends_with(".keep")).count()
+    };
+    let snapshot = sandbox.snapshot();
+    assert_eq!(kept(), 1);
+    git(&sandbox.main, &["repack", "-a", "-d", "-q"]);
+    git(&sandbox.main, &["ls-tree", "-r", "-l", snapshot.tree.as_str()]);
+    git(&sandbox.main, &["cat-file", "-e", &format!("{}:f149", snapshot.tree)]);
+    drop(snapshot);
+    assert_eq!(kept(), 0);
+}
+
 #[test]
 fn filters_apply_as_they_do_for_git_add() {
     let sandbox = Sandbox::with(&[], |main| {
