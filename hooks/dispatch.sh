@@ -14,14 +14,17 @@ case ${GIT_RELAY_HOOKS_INDEX-} in
 	export "GIT_CONFIG_KEY_$GIT_RELAY_HOOKS_INDEX"
 	;;
 esac
-# To ask git takes longer than all the rest: what it said in this leg holds while no configuration
-# is as new. (Included files are not looked at; the next leg asks anew.)
-known=${GIT_RELAY_INBOX%/*}/relay-hooks-folder
-folder='' leg=''
-if [ -n "${GIT_RELAY_LEG-}" ] && [ -f "$known" ]; then
+# To ask git takes longer than all the rest: what it said in this leg, in the session's worktree, holds
+# while no configuration is as new. (Included files are not looked at; the next leg asks anew.) Of
+# other repositories, such as those that a test suite makes, it is asked each time.
+known='' folder='' leg=''
+if [ -n "${GIT_RELAY_LEG-}" ] && [ -n "${GIT_DIR-}" ] && [ "$GIT_DIR" = "${GIT_RELAY_INBOX%/*}" ]; then
+	known=$GIT_DIR/relay-hooks-folder
+fi
+if [ -n "$known" ] && [ -f "$known" ]; then
 	{ IFS= read -r leg && IFS= read -r folder; } <"$known"
 	[ "$leg" = "$GIT_RELAY_LEG" ] || folder=''
-	for config in "${0%/relay/hooks/*}/config" "${known%/*}/config.worktree" \
+	for config in "${0%/relay/hooks/*}/config" "$GIT_DIR/config.worktree" \
 		"${GIT_CONFIG_GLOBAL:-$HOME/.gitconfig}" "${XDG_CONFIG_HOME:-$HOME/.config}/git/config" \
 		"${GIT_CONFIG_SYSTEM:-/etc/gitconfig}"; do
 		# shellcheck disable=SC3013 # In POSIX since 2024, in every sh long before.
@@ -30,7 +33,11 @@ if [ -n "${GIT_RELAY_LEG-}" ] && [ -f "$known" ]; then
 fi
 if [ -z "$folder" ]; then
 	folder=$(git rev-parse --git-path hooks 2>/dev/null)
-	{ printf '%s\n%s\n' "${GIT_RELAY_LEG-}" "$folder" >"$known"; } 2>/dev/null
+	case $folder in
+	*'
+'*) known='' ;; # Kept as a line.
+	esac
+	[ -z "$known" ] || { printf '%s\n%s\n' "$GIT_RELAY_LEG" "$folder" >"$known"; } 2>/dev/null
 fi
 # Whether a hook is our own block and nothing else: what it would do is done below.
 is_ours_alone() {

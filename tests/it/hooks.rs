@@ -138,6 +138,65 @@ fn hooks_that_an_agent_sets_up_in_the_middle_of_its_leg_run() {
     assert!(known.exists(), "nothing was remembered");
 }
 
+/// What is remembered is of the session's worktree: a repository that is made in the leg, as test
+/// suites do, has its own hooks, and the session those of the user, whichever commits first.
+#[test]
+fn hooks_of_a_repository_made_in_a_leg_are_its_own() {
+    for order in ["scratch session scratch session", "session scratch session scratch"] {
+        let world = World::new();
+        known_everywhere(&world);
+        hook_at(&world, ".git/hooks/pre-commit", "#!/bin/sh\necho session >>\"$HOME/said\"\n");
+        let agent = world.program(
+            "agent",
+            &format!(
+                "cat >/dev/null; echo start; echo 'step one'\n\
+                 session() {{ git commit -q --allow-empty -m x; }}\n\
+                 scratch() {{ git -C \"$HOME/scratch\" commit -q --allow-empty -m x; }}\n\
+                 at=$HOME/scratch/.git/hooks; git init -q \"$HOME/scratch\"; mkdir -p $at\n\
+                 printf '#!/bin/sh\\necho scratch >>\"$HOME/said\"\\n' >$at/pre-commit\n\
+                 chmod +x $at/pre-commit\n\
+                 for at in {order}; do $at; done; echo 'done it'\n"
+            ),
+        );
+        world.configure(&scripted(&[("only", &agent)]));
+        world.relay(&["init"]).exits(0);
+        world.relay(&["run", "Test it"]).exits(0);
+        let said = fs::read_to_string(world.home.join("said")).unwrap();
+        assert_eq!(said.split_whitespace().collect::<Vec<_>>().join(" "), order);
+    }
+}
+
+/// Outside a leg, as in a trial commit, and in other repositories, it leaves no file behind; a
+/// folder whose name is two lines is not remembered as one.
+#[test]
+fn where_hooks_are_is_written_down_beside_the_inbox_of_the_leg_alone() {
+    let world = World::new();
+    known_everywhere(&world);
+    let agent = world.program(
+        "agent",
+        "cat >/dev/null; echo start; echo 'step one'\n\
+         set -e; two=$HOME/$(printf 'two\\nlines'); mkdir -p \"$two\"; git config core.hooksPath \"$two\"\n\
+         printf '#!/bin/sh\\necho two >>\"$HOME/said\"\\n' >\"$two/pre-commit\"\n\
+         chmod +x \"$two/pre-commit\"; commit() { git commit -q --allow-empty -m x; }\n\
+         commit; commit; git config --unset core.hooksPath; git init -q \"$HOME/scratch\"\n\
+         cd \"$HOME/scratch\"; commit; mkdir inbox; GIT_RELAY_INBOX=$PWD/inbox/x commit\n\
+         (unset GIT_RELAY_LEG; GIT_RELAY_INBOX=$PWD/.git/x GIT_DIR=$PWD/.git commit)\n\
+         echo 'done it'\n",
+    );
+    world.configure(&scripted(&[("only", &agent)]));
+    world.relay(&["init"]).exits(0);
+    world.relay(&["run", "Test it"]).exits(0);
+    assert_eq!(fs::read_to_string(world.home.join("said")).unwrap(), "two\ntwo\n");
+    let found = world.run("find", &[world.root.to_str().unwrap(), "-name", "relay-hooks-folder"]);
+    assert_eq!(found.exits(0).stdout, "");
+}
+
+/// So that commits can be made outside the world's repository too.
+fn known_everywhere(world: &World) {
+    world.git(&["config", "--global", "user.name", "N"]);
+    world.git(&["config", "--global", "user.email", "n@localhost"]);
+}
+
 #[test]
 fn the_users_hook_runs_first_and_comes_back_byte_for_byte() {
     let odd = [
