@@ -210,7 +210,7 @@ pub struct Resume {
     /// Go on without a terminal from now on, as `git relay run` does, where it began at one
     #[arg(long)]
     pub headless: bool,
-    /// Accept the configuration (git's, and git relay's own) as it was left
+    /// Accept configuration (git's, git relay's own) and hooks as they were left
     #[arg(long)]
     pub accept_config: bool,
     /// Let an agent's shell run without a sandbox where none works here

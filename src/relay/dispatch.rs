@@ -67,6 +67,8 @@ impl Driver<'_> {
         hooks::write(common)?;
         hooks::write_busy(common, &self.worktree().join(self.hub.repo.users_hooks()))?;
         let guard = self.record_guard()?;
+        // It was said of what this agent finds, not of what it will leave.
+        self.options.accept_config = false;
         let leg = self.session().leg + 1;
         let dispatch = Dispatch::begin(agent, nonce.clone(), leg, clock::now());
         // The intent is on disk before the act: from here on a process may carry this nonce.

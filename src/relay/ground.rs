@@ -22,7 +22,8 @@ use std::path::PathBuf;
 const GUARD_FILE: &str = "guard.json";
 /// Holds the nonce of the leg after which all was as it had been.
 const SETTLED_FILE: &str = "settled";
-/// Says that hooks or the like were found changed after a leg: they may be its agent's.
+/// Says that hooks or the like were found changed after a leg: they may be its agent's, in all legs
+/// that follow, until somebody accepts them.
 const PLANTED_FILE: &str = "planted";
 const SHOWN_FILE: &str = "silenced.json";
 const GUARD_BYTES_MOST: u64 = 4 * 1024 * 1024;
@@ -144,14 +145,23 @@ impl Driver<'_> {
     /// Records the git configuration facts as they are now; their digest goes into the state.
     pub(super) fn record_guard(&self) -> Result<Digest> {
         let folder = self.hub.folder(&self.session().session_id);
-        let shown = guard::silenced_facts(self.hub.repo.common_dir())?;
-        let shown = canon::encode(&shown).context("facts can be encoded")?;
-        files::replace(&folder.join(SHOWN_FILE), &shown, 0o600)?;
+        // What an earlier leg's agent may have planted is no leg's beginning.
+        if !folder.join(PLANTED_FILE).exists() {
+            self.record_silenced()?;
+        }
         files::remove(&folder.join(SETTLED_FILE))?;
-        files::remove(&folder.join(PLANTED_FILE))?;
         let bytes = self.hub.guard_facts(self.session())?.encoded()?;
         files::replace(&folder.join(GUARD_FILE), &bytes, 0o600)?;
         Ok(sha256(&bytes))
+    }
+
+    /// Takes what our own git calls are deaf to, as it is now, for what the person has.
+    fn record_silenced(&self) -> Result<()> {
+        let folder = self.hub.folder(&self.session().session_id);
+        let shown = guard::silenced_facts(self.hub.repo.common_dir())?;
+        let shown = canon::encode(&shown).context("facts can be encoded")?;
+        files::replace(&folder.join(SHOWN_FILE), &shown, 0o600)?;
+        files::remove(&folder.join(PLANTED_FILE))
     }
 
     /// The agent is gone and all was as it had been: what changes outside the repository from now
@@ -171,13 +181,14 @@ impl Driver<'_> {
     /// monitor. No reason to stop, but people should know.
     fn tell_silenced(&mut self) -> Result<()> {
         let what = self.hub.silenced_changes(self.session())?;
-        if !what.is_empty() {
-            if !self.hub.is_settled(self.session())? {
-                let folder = self.hub.folder(&self.session().session_id);
-                files::replace(&folder.join(PLANTED_FILE), b"", 0o600)?;
-            }
-            self.notice_once(format!("changed during the leg, look at it: {what}"));
+        let planted = self.hub.folder(&self.session().session_id).join(PLANTED_FILE);
+        if what.is_empty() {
+            return files::remove(&planted);
         }
+        if !self.hub.is_settled(self.session())? {
+            files::replace(&planted, b"", 0o600)?;
+        }
+        self.notice_once(format!("changed during a leg, look at it: {what}"));
         Ok(())
     }
 
@@ -190,7 +201,7 @@ impl Driver<'_> {
         }
         let id = &self.session().session_id;
         Err(Fault::integrity(format!(
-            "your commit would run what was changed during the leg: {what}"
+            "your commit would run what was changed during a leg: {what}"
         ))
         .hint(format!("look at it, then put it back, or: git relay finish {id} --accept-config"))
         .into())
@@ -226,6 +237,9 @@ impl Driver<'_> {
     pub(super) fn compare_guard(&mut self) -> Result<()> {
         let Some(expected) = self.session().guard.clone() else { return Ok(()) };
         self.tell_silenced()?;
+        if self.options.accept_config {
+            self.record_silenced()?;
+        }
         let facts = self.hub.guard_facts(self.session())?;
         if sha256(&facts.encoded()?) == expected {
             return self.settle_guard();

@@ -84,6 +84,53 @@ fn what_the_person_changes_between_two_drives_is_theirs() {
     world.relay(&["finish"]).exits(0);
 }
 
+const PLANT: &str = "plant() { h=$(git rev-parse --git-common-dir)/hooks/$1; mkdir -p \"${h%/*}\"; \
+     printf '#!/bin/sh\\necho %s >>\"$HOME/hooks\"\\n' $1 >\"$h\"; chmod +x \"$h\"; }; ";
+
+/// The hooks that ran as the user, in `finish` or in a trial of `doctor`'s.
+fn hooks_run(world: &World) -> String {
+    fs::read_to_string(world.home.join("hooks")).unwrap_or_default()
+}
+
+#[test]
+fn a_hook_that_an_earlier_legs_agent_left_is_refused_until_somebody_accepts_it() {
+    // The main tree's own commit would run it; no agent commits here.
+    let harm = format!("{PLANT} plant pre-commit");
+    for put_back in [true, false] {
+        let world = world(&harm);
+        world.relay(&["run", "A task"]).exits(0).says("second took over");
+        let session = world.session();
+        for _ in 0..2 {
+            world.relay(&["finish"]).exits(4).says("hooks/pre-commit added");
+            world.relay(&["doctor"]).exits(1).says("hooks/pre-commit added; no hook was tried");
+            world.relay(&["resume", &session]).exits(0).says("hooks/pre-commit added");
+        }
+        if put_back {
+            fs::remove_file(world.repo.join(".git/hooks/pre-commit")).unwrap();
+        } else {
+            world.relay(&["resume", &session, "--accept-config"]).exits(0);
+        }
+        world.relay(&["doctor"]).exits(0);
+        assert_eq!(hooks_run(&world), "", "the agent's hook was run");
+        world.relay(&["finish", "--include-snapshot"]).exits(0);
+        assert_eq!(hooks_run(&world), if put_back { "" } else { "pre-commit\n" });
+    }
+}
+
+#[test]
+fn what_is_accepted_is_what_was_left_and_not_what_the_next_agent_leaves() {
+    let world = world(&format!("{PLANT} plant pre-commit; git config core.sshCommand \"$EVIL\""));
+    world.program(
+        "second-agent",
+        &DONE.replace("echo 'done", &format!("{PLANT} plant post-merge; echo 'done")),
+    );
+    stopped(&world, world.relay(&["run", "A task"]), "config core.sshcommand added");
+    world.relay(&["resume", "--accept-config"]).exits(0).says("second took over");
+    let did = world.relay(&["finish"]).exits(4).says("hooks/post-merge added");
+    assert!(!did.stderr.contains("pre-commit"), "{}", did.stderr);
+    assert_eq!(hooks_run(&world), "");
+}
+
 #[test]
 fn git_configuration_outside_the_repository_is_compared_too() {
     let filter = "echo '* filter=evil' >.gitattributes; ";
