@@ -356,6 +356,16 @@ fn an_agent_that_nobody_watches_is_a_problem() {
     world.relay(&["doctor"]).exits(0);
 }
 
+/// Our own variable of the moment when a user's hook runs in an agent's commit, left in a shell.
+#[test]
+fn a_variable_that_keeps_commits_from_being_noted_is_named() {
+    let mut world = sound();
+    world.set("GIT_RELAY_DISPATCHER", "1");
+    let (what, next) = problem(&world, "environment");
+    assert!(what.contains("commits made by hand are not noted"), "{what}");
+    assert_eq!(next, "unset GIT_RELAY_DISPATCHER");
+}
+
 #[test]
 fn hooks_that_an_agent_planted_are_named_and_not_tried() {
     let world = World::new();
@@ -367,7 +377,7 @@ fn hooks_that_an_agent_planted_are_named_and_not_tried() {
     );
     world.configure(&scripted(&[("only", &agent)]));
     world.relay(&["init"]).exits(0);
-    world.relay(&["run", "Do little"]).exits(0).says("changed during the leg");
+    world.relay(&["run", "Do little"]).exits(0).says("changed during a leg");
     let (code, found) = doctor(&world, &[]);
     assert_eq!(code, Some(1));
     for subject in ["hooks of agents", "hooks, main tree"] {

@@ -4,6 +4,7 @@ use super::{Finding, Level};
 use crate::git::Repository;
 use crate::git::health::{Trial, same_hooks, try_hooks};
 use crate::git::hook_file::Way;
+use crate::host::env;
 use crate::model::shell::shell_word;
 use crate::relay::{Hub, hooks};
 use anyhow::Result;
@@ -43,6 +44,11 @@ pub(super) fn agents(hub: &Hub, fix: bool) -> Result<Vec<Finding>> {
 /// The hooks of commits that people make by hand, in the main tree and in each session's.
 pub(super) fn peoples(hub: &Hub, fix: bool) -> Result<Vec<Finding>> {
     let mut found = Vec::new();
+    // The trials are made without it.
+    if env::var("GIT_RELAY_DISPATCHER").is_some() {
+        let what = "GIT_RELAY_DISPATCHER is set, so commits made by hand are not noted";
+        found.push(Finding::problem("environment", what).next("unset GIT_RELAY_DISPATCHER"));
+    }
     if fix {
         let (way, is_new) = hub.repo.install_hook(&hooks::program_link(hub.repo.common_dir()))?;
         if let (Way::Block(path), true) = (way, is_new) {
