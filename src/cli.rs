@@ -338,7 +338,8 @@ pub struct Verify {
 /// Bring the result to the branch the session started from
 ///
 /// All that the agents committed, as one commit. Files that only a snapshot holds are listed and
-/// left out, unless --include-snapshot. The session's commits stay reachable under a printed ref.
+/// left out, unless --include-snapshot. With --merge the commits come one by one, written anew
+/// without the snapshots that lie between them. All of them stay reachable under a printed ref.
 ///
 /// Where the branch is checked out, your own git makes the commit there, with your hooks and your
 /// signing; that worktree must have nothing staged, and no change where the result touches it.

@@ -89,8 +89,8 @@ fn show(id: &SessionId, preview: &Preview, is_json: bool) -> Result<u8> {
         let value = json!({
             "sessionId": id, "dryRun": true, "kind": preview.kind, "branch": preview.branch,
             "checkedOutAt": preview.place, "alreadyThere": preview.is_there_already,
-            "commits": commits, "files": preview.files, "leftOut": preview.left_out,
-            "conflicts": preview.conflicts, "message": preview.message,
+            "commits": commits, "writtenAnew": preview.is_anew, "files": preview.files, "leftOut": preview.left_out,
+            "onlySaved": preview.only_saved, "conflicts": preview.conflicts, "message": preview.message,
             "refusal": preview.refusal,
         });
         out::json("finish", &value)?;
@@ -124,8 +124,12 @@ fn show(id: &SessionId, preview: &Preview, is_json: bool) -> Result<u8> {
     }
     let commits = preview.commits.iter();
     list("commit", &mut commits.map(|(oid, text)| format!("{} {text}", &oid.as_str()[..10])));
+    let anew = "the commits are written anew, without the snapshots between them";
+    list("history", &mut preview.is_anew.then(|| anew.to_owned()).into_iter());
     list("file", &mut preview.files.iter().cloned());
     list("left out", &mut preview.left_out.iter().cloned());
+    let only_saved = preview.only_saved.iter();
+    list("snapshot's", &mut only_saved.map(|path| format!("{path}, which no agent committed")));
     list("conflict", &mut preview.conflicts.iter().cloned());
     list("message", &mut preview.message.lines().map(str::to_owned));
     list("refused", &mut preview.refusal.iter().cloned());

@@ -5,6 +5,7 @@
 //! room. Absent: sessions and agents as ideas (their names appear only in ref names), and the
 //! clock: every stored time is a parameter.
 
+pub mod anew;
 mod aside;
 mod bundle;
 mod capture;

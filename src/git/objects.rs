@@ -197,7 +197,7 @@ impl Repository {
         self.write_commit_bytes(&bytes)
     }
 
-    fn write_commit_bytes(&self, bytes: &[u8]) -> Result<Oid> {
+    pub(super) fn write_commit_bytes(&self, bytes: &[u8]) -> Result<Oid> {
         use gix::prelude::Write;
         // Read it back as git will before anything is stored.
         gix::objs::CommitRef::from_bytes(bytes, self.gix.object_hash())

@@ -52,19 +52,23 @@ impl Repository {
             .collect())
     }
 
-    /// The tree of `commit` with each path as it is in the commit beside it: put back, or taken
-    /// out where that one has none.
+    /// The tree of `commit` with each file as it is in the commit beside it: put back, or taken
+    /// out where that one has none. A folder in the place of a file stays as it is.
     pub fn tree_with_paths_of(&self, commit: &Oid, sources: &[(Vec<u8>, Oid)]) -> Result<Oid> {
         let tree = self.tree_at(commit)?;
         let mut editor = tree.edit()?;
         let mut found = Vec::new();
         for (path, source) in sources {
             let entry = self.tree_at(source)?.lookup_entry(path.split(|byte| *byte == b'/'))?;
-            found.push((path, entry.map(|entry| (entry.mode().kind(), entry.object_id()))));
+            let file = entry.filter(|entry| !entry.mode().is_tree());
+            found.push((path, file.map(|entry| (entry.mode().kind(), entry.object_id()))));
         }
         // Removals first: a file may stand where a folder was, and the other way round.
         for (path, _) in found.iter().filter(|(_, entry)| entry.is_none()) {
-            editor.remove(path.as_bstr())?;
+            let there = tree.lookup_entry(path.split(|byte| *byte == b'/'))?;
+            if there.is_some_and(|there| !there.mode().is_tree()) {
+                editor.remove(path.as_bstr())?;
+            }
         }
         for (path, entry) in &found {
             if let Some((kind, id)) = entry {

@@ -25,10 +25,18 @@ pub(in crate::relay) struct Capture {
     pub(in crate::relay) name: String,
     held: Option<Oid>,
     pub(in crate::relay) commit: Oid,
+    is_made: bool,
     /// What is in the worktree and not in the commit.
     missed: Vec<NotCaptured>,
     /// See [`git::Snapshot`](crate::git::Snapshot).
     _kept: Option<Arc<KeptPack>>,
+}
+
+impl Capture {
+    /// The commit, where it is one of ours that stands on what was committed there.
+    pub(super) fn made(&self) -> Option<&Oid> {
+        self.is_made.then_some(&self.commit)
+    }
 }
 
 impl Driver<'_> {
@@ -43,7 +51,8 @@ impl Driver<'_> {
         let pending = self.pending_commits();
         // A clean tree needs no commit of its own: the branch's tip is it.
         let is_clean = taken.in_progress.is_none() && pending.is_empty();
-        let commit = if is_clean && repo.tree_of(&taken.parent)? == taken.tree {
+        let is_made = !is_clean || repo.tree_of(&taken.parent)? != taken.tree;
+        let commit = if !is_made {
             taken.parent
         } else if pending.is_empty() {
             taken.commit
@@ -59,7 +68,8 @@ impl Driver<'_> {
                     == repo.read_commit(&commit).ok().map(|commit| commit.parents)
         });
         let commit = again.cloned().unwrap_or(commit);
-        Ok(Capture { name, held, commit, missed: taken.not_captured, _kept: taken.kept })
+        let (missed, _kept) = (taken.not_captured, taken.kept);
+        Ok(Capture { name, held, commit, is_made, missed, _kept })
     }
 
     /// Makes the session's ref hold what was captured.
@@ -248,7 +258,8 @@ impl Driver<'_> {
             return Ok(Some(name));
         }
         let (missed, _kept) = (Vec::new(), None);
-        self.hold(&Capture { name: name.clone(), held, commit, missed, _kept }, "abort")?;
+        let remains = Capture { name: name.clone(), held, commit, is_made: true, missed, _kept };
+        self.hold(&remains, "abort")?;
         Ok(Some(name))
     }
 }

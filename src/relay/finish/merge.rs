@@ -60,6 +60,11 @@ impl Driver<'_> {
 
     /// Moves the branch; returns the result.
     pub(super) fn place(&mut self, plan: &Plan) -> Result<Oid> {
+        if plan.is_anew {
+            self.notice(
+                "the session's commits are written anew, without the snapshots between them",
+            );
+        }
         match &plan.place {
             Some(place) => self.merge_at(place, plan),
             None => self.merge_in_memory(plan),

@@ -116,6 +116,14 @@ impl Driver<'_> {
         let capture = self.capture("the tree when the session was finished")?;
         self.hold(&capture, "finish")?;
         let left_out = self.hub.repo.touched_paths(&tip, &capture.commit)?;
+        let held = self.hub.repo.touched_paths(&self.bare(&tip, None)?, &tip)?;
+        if !held.is_empty() {
+            let branch = short_name(&branch);
+            self.notice(format!(
+                "the snapshots on {branch} hold what no agent committed: {}",
+                listed(&plan::shown(&held))
+            ));
+        }
         if tip != self.session().workplace.base_commit {
             self.note_finish(&tip)?;
         }

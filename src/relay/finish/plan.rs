@@ -3,8 +3,9 @@
 use super::ground::Capture;
 use super::{Order, short_name};
 use crate::error::Fault;
-use crate::git::branch_ref;
 use crate::git::finish::Merged;
+use crate::git::refs::SNAPSHOTS;
+use crate::git::{branch_ref, kept_ref};
 use crate::host::process;
 use crate::model::fsm::{self, Effect};
 use crate::model::names::Oid;
@@ -13,7 +14,7 @@ use crate::model::session::FinishKind;
 use crate::model::shell::shell_word;
 use crate::relay::{Driver, LEG_VARIABLE};
 use anyhow::Result;
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 /// Everything that is to happen, before any of it does.
@@ -28,6 +29,8 @@ pub(super) struct Plan {
     pub(super) left_out: Vec<String>,
     /// What is merged into the branch.
     pub(super) source: Oid,
+    /// Whether the commits behind that are others than the session's own.
+    pub(super) is_anew: bool,
     pub(super) merged: Merged,
     pub(super) is_there_already: bool,
     pub(super) message: String,
@@ -44,8 +47,12 @@ pub struct Preview {
     pub is_there_already: bool,
     /// The session's own commits, newest first: id and subject.
     pub commits: Vec<(Oid, String)>,
+    /// Whether they are brought written anew, without the snapshots between them.
+    pub is_anew: bool,
     pub files: Vec<String>,
     pub left_out: Vec<String>,
+    /// What no agent committed and a branch that is kept holds none the less.
+    pub only_saved: Vec<String>,
     pub conflicts: Vec<String>,
     pub message: String,
     /// Why it would be refused.
@@ -122,9 +129,11 @@ impl Driver<'_> {
         })?;
         let capture = self.capture("the tree when the session was finished")?;
         let last = &capture.commit;
-        let left_out =
-            if order.include_snapshot { Vec::new() } else { self.never_committed(last)? };
-        let source = self.source(order.kind, last, &left_out)?;
+        let bare = match order.include_snapshot {
+            true => last.clone(),
+            false => self.bare(last, capture.made())?,
+        };
+        let source = self.source(order.kind, last, &bare)?;
         let merged = repo.merge(&target, &source)?;
         let brings_nothing = match &merged {
             Merged::Tree(tree) => *tree == repo.tree_of(&target)?,
@@ -132,16 +141,18 @@ impl Driver<'_> {
         };
         let is_there_already = brings_nothing
             && (order.kind != FinishKind::Merge
-                || match self.own_commits(last)?.first() {
-                    Some((newest, _)) => repo.is_ancestor(newest, &target)?,
+                || match self.own_commits(&capture)?.first() {
+                    Some(newest) => repo.is_ancestor(newest, &target)?,
                     None => true,
                 });
+        let is_anew = order.kind == FinishKind::Merge && !repo.is_ancestor(&bare, last)?;
         Ok(Plan {
             kind: order.kind,
             place: repo.checked_out_at(&branch)?.filter(|place| place.is_dir()),
             branch,
             target,
-            left_out: left_out.iter().map(|(path, _)| shown_path(path)).collect(),
+            left_out: shown(&repo.touched_paths(&bare, last)?),
+            is_anew,
             source,
             merged,
             is_there_already,
@@ -161,75 +172,52 @@ impl Driver<'_> {
         words.join(" ")
     }
 
-    /// The commit that is merged: with `left_out` as it was committed last. For a merge the
-    /// session's own commits are behind it; for a squash the base alone.
-    fn source(&self, kind: FinishKind, last: &Oid, left_out: &[(Vec<u8>, Oid)]) -> Result<Oid> {
+    /// The commit that is merged, of `bare`: the session's work as far as it is to be brought. For a
+    /// merge its commits are behind it; for a squash the base alone.
+    fn source(&self, kind: FinishKind, last: &Oid, bare: &Oid) -> Result<Oid> {
+        if kind == FinishKind::Merge {
+            return Ok(bare.clone());
+        }
         let repo = &self.hub.repo;
-        let tree = repo.tree_with_paths_of(last, left_out)?;
-        let (parent, message) = match kind {
-            FinishKind::Merge if tree == repo.tree_of(last)? => return Ok(last.clone()),
-            FinishKind::Merge => (last.clone(), "relay: leave out what no agent committed"),
-            _ => (self.session().workplace.base_commit.clone(), "relay: result"),
-        };
+        let parent = self.session().workplace.base_commit.clone();
         // At the time of what it is made of: an attempt after a kill makes the same one.
-        repo.write_commit(&tree, &[parent], message, repo.read_commit(last)?.time)
+        let time = repo.read_commit(last)?.time;
+        repo.write_commit(&repo.tree_of(bare)?, &[parent], "relay: result", time)
     }
 
     /// What of the session a merged `source` has left out.
     pub(super) fn left_out_of(&self, source: &Oid) -> Result<Vec<String>> {
         let repo = &self.hub.repo;
-        let kept = crate::git::kept_ref(&self.session().session_id);
-        match repo.read_ref(&kept)? {
-            Some(last) if repo.tree_of(&last)? != repo.tree_of(source)? => {
-                let left_out = self.never_committed(&last)?;
-                Ok(left_out.iter().map(|(path, _)| shown_path(path)).collect())
-            }
-            _ => Ok(Vec::new()),
-        }
+        let kept = repo.read_ref(&kept_ref(&self.session().session_id))?;
+        Ok(match kept {
+            Some(last) => shown(&repo.touched_paths(source, &last)?),
+            None => Vec::new(),
+        })
     }
 
-    /// Paths whose content in `last` no agent committed, each with the commit that holds it as it
-    /// was committed last (the base, for one that never was). Only a snapshot, or the worktree as
-    /// it stands, holds the rest.
-    fn never_committed(&self, last: &Oid) -> Result<Vec<(Vec<u8>, Oid)>> {
-        let session = self.session();
-        let repo = &self.hub.repo;
-        let base = &session.workplace.base_commit;
-        // Newest first: the first commit met that touches a path is the last one that did.
-        let mut committed: BTreeMap<Vec<u8>, Oid> = BTreeMap::new();
-        for (oid, parents) in self.own_commits(last)? {
-            if let Some(parent) = parents.first() {
-                for path in repo.touched_paths(parent, &oid)? {
-                    committed.entry(path).or_insert_with(|| oid.clone());
-                }
-            }
-        }
-        let mut left_out = Vec::new();
-        for path in repo.touched_paths(base, last)? {
-            let source = committed.remove(&path).unwrap_or_else(|| base.clone());
-            if repo.entry_at(&source, &path)? != repo.entry_at(last, &path)? {
-                left_out.push((path, source));
-            }
-        }
-        Ok(left_out)
+    /// `last` as if nothing had ever been saved but what agents (and people) committed: what it
+    /// does not hold only a snapshot holds, or the worktree as it stands.
+    pub(super) fn bare(&self, last: &Oid, made: Option<&Oid>) -> Result<Oid> {
+        let mut ours = self.snapshots()?;
+        ours.extend(made.cloned());
+        self.hub.repo.without(&ours, &self.session().workplace.base_commit, last)
     }
 
-    /// The commits of agents (and people) up to `last`, newest first, with their parents: not
-    /// those that we made to hold a tree.
-    fn own_commits(&self, last: &Oid) -> Result<Vec<(Oid, Vec<Oid>)>> {
-        let session = self.session();
-        let repo = &self.hub.repo;
-        let snapshots: Vec<Oid> = repo
-            .list_refs(&format!("refs/relay/snapshots/{}/", session.session_id))?
-            .into_iter()
-            .map(|(_, oid)| oid)
-            .collect();
-        let all = repo.commits_between(&session.workplace.base_commit, last)?;
-        let own = all.into_iter().filter(|(oid, commit)| {
-            let ours = oid == last && commit.message.starts_with("relay: ");
-            !ours && !snapshots.contains(oid)
-        });
-        Ok(own.map(|(oid, commit)| (oid, commit.parents)).collect())
+    /// The commits that we made of the worktree for contracts.
+    fn snapshots(&self) -> Result<BTreeSet<Oid>> {
+        let refs =
+            self.hub.repo.list_refs(&format!("{SNAPSHOTS}{}/", self.session().session_id))?;
+        Ok(refs.into_iter().map(|(_, oid)| oid).collect())
+    }
+
+    /// The commits of agents (and people) up to what was captured, newest first: not those that we
+    /// made to hold a tree.
+    fn own_commits(&self, capture: &Capture) -> Result<Vec<Oid>> {
+        let snapshots = self.snapshots()?;
+        let base = &self.session().workplace.base_commit;
+        let all = self.hub.repo.commits_between(base, &capture.commit)?.into_iter();
+        let own = all.map(|(oid, _)| oid);
+        Ok(own.filter(|oid| !snapshots.contains(oid) && capture.made() != Some(oid)).collect())
     }
 
     pub(super) fn preview_of(&self, order: &Order) -> Result<Preview> {
@@ -238,13 +226,14 @@ impl Driver<'_> {
             let message = repo.read_commit(oid)?.message;
             Ok(redact::redact(message.lines().next().unwrap_or_default()).text)
         };
-        let commits = |last: &Oid| -> Result<Vec<(Oid, String)>> {
-            let own = self.own_commits(last)?.into_iter();
-            own.map(|(oid, _)| Ok((oid.clone(), subject(&oid)?))).collect()
+        let commits = |capture: &Capture| -> Result<Vec<(Oid, String)>> {
+            let own = self.own_commits(capture)?.into_iter();
+            own.map(|oid| Ok((oid.clone(), subject(&oid)?))).collect()
         };
         if order.kind == FinishKind::Keep {
             let workplace = &self.session().workplace;
-            let last = self.capture("the tree when the session was finished")?.commit;
+            let capture = self.capture("the tree when the session was finished")?;
+            let last = &capture.commit;
             let tip = repo.read_ref(&branch_ref(&workplace.branch))?;
             let tip = tip.unwrap_or_else(|| last.clone());
             return Ok(Preview {
@@ -252,9 +241,11 @@ impl Driver<'_> {
                 branch: workplace.branch.clone(),
                 place: None,
                 is_there_already: false,
-                commits: commits(&last)?,
+                commits: commits(&capture)?,
+                is_anew: false,
                 files: shown(&repo.touched_paths(&workplace.base_commit, &tip)?),
-                left_out: shown(&repo.touched_paths(&tip, &last)?),
+                left_out: shown(&repo.touched_paths(&tip, last)?),
+                only_saved: shown(&repo.touched_paths(&self.bare(&tip, None)?, &tip)?),
                 conflicts: Vec::new(),
                 message: String::new(),
                 refusal: None,
@@ -266,7 +257,8 @@ impl Driver<'_> {
         Ok(Preview {
             kind: plan.kind,
             branch: short_name(&plan.branch).to_owned(),
-            commits: commits(&plan.capture.commit)?,
+            commits: commits(&plan.capture)?,
+            is_anew: plan.is_anew,
             files,
             conflicts: match plan.merged {
                 Merged::Conflicts { paths, .. } => paths,
@@ -275,6 +267,7 @@ impl Driver<'_> {
             place: plan.place,
             is_there_already: plan.is_there_already,
             left_out: plan.left_out,
+            only_saved: Vec::new(),
             message: plan.message,
             refusal: refusal.map(|error| error.to_string()),
         })
@@ -282,9 +275,5 @@ impl Driver<'_> {
 }
 
 pub(super) fn shown(paths: &[Vec<u8>]) -> Vec<String> {
-    paths.iter().map(|path| shown_path(path)).collect()
-}
-
-fn shown_path(path: &[u8]) -> String {
-    String::from_utf8_lossy(path).into_owned()
+    paths.iter().map(|path| String::from_utf8_lossy(path).into_owned()).collect()
 }

@@ -79,7 +79,11 @@ const FINISH_BY_MERGE: Scene = Scene {
     prepare: at_rest,
     command: &["finish", "SESSION", "--merge"],
     recover: again,
-    check: |world, _| brought(world, "main", 2),
+    check: |world, _| {
+        brought(world, "main", 2);
+        let story = world.git(&["log", "--format=%s", "main^2"]);
+        assert!(!story.contains("relay: "), "a snapshot is behind it: {story}");
+    },
 };
 
 const FINISH_ELSEWHERE: Scene = Scene {

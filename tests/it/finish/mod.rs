@@ -4,6 +4,7 @@
 mod abort;
 mod conflict;
 mod hooks;
+mod merge;
 mod refused;
 
 use super::support::{Did, World, same, scripted};
