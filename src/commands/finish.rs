@@ -15,7 +15,10 @@ const NAMES_SHOWN_MOST: usize = 20;
 
 pub(super) fn run(args: &Finish) -> Result<u8> {
     let hub = open_hub()?;
-    let id = ask::session_to_end(&hub, args.session.as_deref(), "git relay finish NAME")?;
+    let id = match ask::in_conflict(&hub)? {
+        Some(id) if args.session.is_none() && (args.go_on || args.abort) => id,
+        _ => ask::session_to_end(&hub, args.session.as_deref(), "git relay finish NAME")?,
+    };
     let mut report = progress::tell;
     let options = Options { accept_config: args.accept_config, ..Options::default() };
     let mut driver = Driver::take(&hub, &id, "finish", options, &mut report)?;
@@ -28,6 +31,7 @@ pub(super) fn run(args: &Finish) -> Result<u8> {
         into: args.into.clone(),
         message: args.message.clone(),
         include_snapshot: args.include_snapshot,
+        dry_run: args.dry_run,
     };
     if args.dry_run {
         return show(&id, &driver.preview(&order)?, args.json);

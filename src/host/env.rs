@@ -35,6 +35,11 @@ pub fn is_known(name: &str) -> bool {
     SETTINGS.contains(&name) || OURS.contains(&name) || is_of_tests
 }
 
+/// The words of this command line, without the program's.
+pub fn words() -> Vec<OsString> {
+    std::env::args_os().skip(1).collect()
+}
+
 /// A variable that is set and not empty.
 pub fn var(name: &str) -> Option<OsString> {
     std::env::var_os(name).filter(|value| !value.is_empty())

@@ -8,6 +8,7 @@ use crate::model::foreign;
 use crate::model::inbox::{LINE_BYTES_MOST, Line, Says};
 use crate::model::names::SessionId;
 use crate::model::session::{Outcome, Session, State};
+use crate::model::shell::shell_word;
 use crate::store;
 use anyhow::Result;
 use std::cmp::Reverse;
@@ -73,7 +74,7 @@ pub fn is_inside(session: &Session) -> bool {
 }
 
 /// The session that is meant: named, or that of the agent we run in, or that of the worktree we
-/// are in, or the only one that is not over. `how` a `NAME` is given.
+/// are in, or the only one that is not over. `how` one is named: `NAME` is where it stands.
 pub fn session_meant(hub: &Hub, named: Option<&str>, how: &str) -> Result<SessionId> {
     if let Some(text) = named {
         let id = SessionId::new(text).ok_or_else(|| {
@@ -127,6 +128,27 @@ pub fn session_meant(hub: &Hub, named: Option<&str>, how: &str) -> Result<Sessio
     }
 }
 
+/// The command line with every word as it was typed, and the session named as `how` says.
+pub fn again(how: &str, id: &SessionId) -> String {
+    let typed = env::words();
+    let named = if how.contains("--session ") { "--session " } else { "" };
+    let mut words = vec!["git relay".to_owned()];
+    words.extend(typed.first().map(shell_word));
+    words.push(format!("{named}{id}"));
+    words.extend(typed.iter().skip(1).map(shell_word));
+    words.join(" ")
+}
+
+/// The session whose finish is in a conflict, where it is the only one.
+pub fn in_conflict(hub: &Hub) -> Result<Option<SessionId>> {
+    let mut found = Vec::new();
+    for id in store::list(&hub.repo)? {
+        let finishing = hub.load(&id).ok().and_then(|stored| stored.session.finishing);
+        found.extend(finishing.map(|_| id));
+    }
+    Ok(<[SessionId; 1]>::try_from(found).ok().map(|[only]| only))
+}
+
 fn several_are_open(mut open: Vec<Session>, how: &str) -> Fault {
     open.sort_by_key(|session| Reverse(session.updated_at));
     let words = |session: &Session| format!("{} ({})", session.session_id, session.state);
@@ -135,7 +157,7 @@ fn several_are_open(mut open: Vec<Session>, how: &str) -> Fault {
         names.push(format!("and {} more", open.len() - NAMES_MOST));
     }
     Fault::refused(format!("several sessions are open, so it must be named: {}", names.join(", ")))
-        .hint(how.replace("NAME", open[0].session_id.as_str()))
+        .hint(again(how, &open[0].session_id))
 }
 
 /// [`session_meant`] for a verb that ends a session. The only one that is open may be another than
@@ -167,7 +189,7 @@ pub fn session_to_end(hub: &Hub, named: Option<&str>, how: &str) -> Result<Sessi
     Err(Fault::refused(format!(
         "session '{id}' is the only one that is open, and its work is not done ({state}{open}): it must be named"
     ))
-    .hint(how.replace("NAME", id.as_str()))
+    .hint(again(how, &id))
     .into())
 }
 

@@ -19,6 +19,27 @@ impl Driver<'_> {
         being_finished(self.session(), finishing)
     }
 
+    /// The same of one that was left with conflicts, by what stands there now.
+    pub(super) fn is_unresolved(&self, finishing: &Finishing) -> Result<anyhow::Error> {
+        let unmerged = match self.place_of(finishing)? {
+            Some(repo) => repo.unmerged_paths()?,
+            None => return Ok(self.is_being_finished(finishing)),
+        };
+        if !unmerged.is_empty() {
+            let now = Finishing { conflicts: unmerged, ..finishing.clone() };
+            return Ok(self.is_being_finished(&now));
+        }
+        let id = &self.session().session_id;
+        let branch = short_name(&finishing.branch);
+        Ok(Fault::refused(format!(
+            "the conflicts with '{branch}' are resolved, and not committed yet"
+        ))
+        .hint(format!(
+            "git relay finish {id} --continue; or take it back: git relay finish {id} --abort"
+        ))
+        .into())
+    }
+
     /// For a finish that was begun and not ended: what became of it, if that is the result. What
     /// was killed is taken back; conflicts are left to the user.
     pub(super) fn take_up(&mut self) -> Result<Option<Came>> {
@@ -28,14 +49,12 @@ impl Driver<'_> {
         if let Some(came) = self.came(&finishing, false)? {
             return Ok(Some(came));
         }
-        let unmerged = match self.place_of(&finishing)? {
-            Some(repo) => repo.unmerged_paths()?,
-            None => Vec::new(),
+        let is_left = match self.place_of(&finishing)? {
+            Some(repo) => !repo.unmerged_paths()?.is_empty(),
+            None => false,
         };
-        if !finishing.conflicts.is_empty() || !unmerged.is_empty() {
-            let conflicts =
-                if unmerged.is_empty() { finishing.conflicts.clone() } else { unmerged };
-            return Err(self.is_being_finished(&Finishing { conflicts, ..finishing }));
+        if is_left || !finishing.conflicts.is_empty() {
+            return Err(self.is_unresolved(&finishing)?);
         }
         self.take_back(&finishing)?;
         Ok(None)

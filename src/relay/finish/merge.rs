@@ -14,7 +14,7 @@ use crate::host::files;
 use crate::model::fsm::Event;
 use crate::model::names::Oid;
 use crate::model::redact;
-use crate::model::session::{FinishKind, Finishing, Session};
+use crate::model::session::{FinishKind, Finishing};
 use crate::model::shell::shell_word;
 use crate::relay::Driver;
 use anyhow::Result;
@@ -31,18 +31,18 @@ const COMMIT_HOOKS: [&str; 5] =
 
 impl Plan {
     /// Without a worktree there is no place for conflicts.
-    pub(super) fn must_merge_cleanly(&self, session: &Session) -> Result<()> {
+    pub(super) fn must_merge_cleanly(&self) -> Result<()> {
         let Merged::Conflicts { paths, .. } = &self.merged else { return Ok(()) };
         let branch = short_name(&self.branch);
-        let word = shell_word(branch);
         Err(Fault::refused(format!(
             "the result conflicts with '{branch}' in: {}; and '{branch}' is checked out nowhere, so \
              there is no place to resolve that",
             listed(paths)
         ))
         .hint(format!(
-            "git switch {word} && git relay finish {} --into {word}; the conflicts are left there",
-            session.session_id
+            "git switch {} && {}; the conflicts are left there",
+            shell_word(branch),
+            self.again
         ))
         .into())
     }
@@ -54,7 +54,7 @@ impl Driver<'_> {
         match &plan.place {
             _ if plan.is_there_already => Ok(()),
             Some(place) => self.look_at_place(&self.open_place(place)?, plan),
-            None => plan.must_merge_cleanly(self.session()),
+            None => plan.must_merge_cleanly(),
         }
     }
 
@@ -86,7 +86,7 @@ impl Driver<'_> {
                 |error| {
                     error.context(
                         Fault::refused("git did not make the commit; nothing is changed")
-                            .hint(self.signing_hint()),
+                            .hint(self.signing_hint(&plan.again)),
                     )
                 },
             )?,
@@ -124,7 +124,7 @@ impl Driver<'_> {
         let (branch, again) = (short_name(&plan.branch), &plan.again);
         if repo.is_of_a_session()? {
             return Err(Fault::refused(format!("'{branch}' is the branch of another session"))
-                .hint(format!("git relay finish {} --into BRANCH", self.session().session_id))
+                .hint(&plan.elsewhere)
                 .into());
         }
         if let Some(operation) = repo.operation_in_progress() {
@@ -192,19 +192,19 @@ impl Driver<'_> {
             "your git, or a hook of yours, refused the commit ({code}) and says why above; nothing \
              is changed"
         ))
-        .hint(self.signing_hint())
+        .hint(self.signing_hint(&plan.again))
         .into())
     }
 
     /// What to do when git does not make the user's commit.
-    fn signing_hint(&self) -> String {
-        let id = &self.session().session_id;
+    fn signing_hint(&self, again: &str) -> String {
         match self.hub.repo.is_set("commit.gpgSign").unwrap_or(false) {
             true => format!(
-                "your commits are signed: where the key cannot be asked for here, run git relay finish {id} \
-                 at a terminal, or git -c commit.gpgSign=false relay finish {id}"
+                "your commits are signed: where the key cannot be asked for here, run {again} at a \
+                 terminal, or git -c commit.gpgSign=false {}",
+                again.trim_start_matches("git ")
             ),
-            false => format!("mend what it complains of, then git relay finish {id}"),
+            false => format!("mend what it complains of, then {again}"),
         }
     }
 

@@ -33,6 +33,8 @@ pub struct Order {
     pub into: Option<String>,
     pub message: Option<String>,
     pub include_snapshot: bool,
+    /// It was asked for as a preview.
+    pub dry_run: bool,
 }
 
 /// What came of it.
@@ -94,7 +96,12 @@ impl Driver<'_> {
 
     /// What `finish` would do; changes nothing.
     pub fn preview(&mut self, order: &Order) -> Result<Preview> {
-        must_not_be_finishing(self.session())?;
+        match &self.session().finishing {
+            Some(finishing) if !finishing.conflicts.is_empty() => {
+                return Err(self.is_unresolved(finishing)?);
+            }
+            _ => must_not_be_finishing(self.session())?,
+        }
         self.look_at_rest()?;
         self.preview_of(order)
     }

@@ -36,6 +36,8 @@ pub(super) struct Plan {
     pub(super) message: String,
     /// The command that says the same again.
     pub(super) again: String,
+    /// The same for a branch that the result can go to.
+    pub(super) elsewhere: String,
 }
 
 /// A plan as a person reads it.
@@ -104,10 +106,9 @@ impl Driver<'_> {
     /// The full name of the branch the result goes to.
     pub(super) fn target(&self, order: &Order) -> Result<String> {
         let session = self.session();
-        let again = format!("git relay finish {} --into BRANCH", session.session_id);
         let Some(name) = order.into.as_ref().or(session.workplace.base_branch.as_ref()) else {
             return Err(Fault::refused("the session did not start from a branch")
-                .hint(again)
+                .hint(self.elsewhere(order)?)
                 .into());
         };
         let short = short_name(name);
@@ -121,12 +122,11 @@ impl Driver<'_> {
 
     pub(super) fn plan(&self, order: &Order) -> Result<Plan> {
         let repo = &self.hub.repo;
-        let session = self.session();
         let branch = self.target(order)?;
-        let target = repo.read_ref(&branch)?.ok_or_else(|| {
-            Fault::refused(format!("there is no branch '{}'", short_name(&branch)))
-                .hint(format!("git relay finish {} --into BRANCH", session.session_id))
-        })?;
+        let Some(target) = repo.read_ref(&branch)? else {
+            let what = format!("there is no branch '{}'", short_name(&branch));
+            return Err(Fault::refused(what).hint(self.elsewhere(order)?).into());
+        };
         let capture = self.capture("the tree when the session was finished")?;
         let last = &capture.commit;
         let bare = match order.include_snapshot {
@@ -157,15 +157,38 @@ impl Driver<'_> {
             merged,
             is_there_already,
             message: self.message(order.message.as_deref()),
+            elsewhere: self.elsewhere(order)?,
             again: self.again(order),
             capture,
+        })
+    }
+
+    /// The command that brings the result to a branch that there is: the one the session started
+    /// from, else the one that is checked out, else any that is no session's.
+    pub(super) fn elsewhere(&self, order: &Order) -> Result<String> {
+        let repo = &self.hub.repo;
+        let base = self.session().workplace.base_branch.as_deref().map(branch_ref);
+        let all = repo.list_refs("refs/heads/")?.into_iter().map(|(name, _)| name);
+        let all: Vec<String> = all.filter(|name| !name.starts_with("refs/heads/relay/")).collect();
+        let known = base.into_iter().chain(repo.head_branch()?).find(|name| all.contains(name));
+        Ok(match known.as_ref().or(all.first()) {
+            Some(name) => {
+                self.again(&Order { into: Some(short_name(name).to_owned()), ..order.clone() })
+            }
+            None => format!("git relay finish {} --keep", self.session().session_id),
         })
     }
 
     fn again(&self, order: &Order) -> String {
         let mut words = vec!["git relay finish".to_owned(), self.session().session_id.to_string()];
         words.extend((order.kind == FinishKind::Merge).then(|| "--merge".to_owned()));
-        words.extend(order.include_snapshot.then(|| "--include-snapshot".to_owned()));
+        for (flag, is_set) in [
+            ("--include-snapshot", order.include_snapshot),
+            ("--accept-config", self.options.accept_config),
+            ("--dry-run", order.dry_run),
+        ] {
+            words.extend(is_set.then(|| flag.to_owned()));
+        }
         for (flag, value) in [("--into", &order.into), ("--message", &order.message)] {
             words.extend(value.iter().flat_map(|value| [flag.to_owned(), shell_word(value)]));
         }

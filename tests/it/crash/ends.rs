@@ -21,12 +21,10 @@ fn again(world: &World, command: &[&str]) {
     }
     let mut did = world.relay(command);
     for _ in 0..6 {
-        let Some(lock) = did.stderr.split("rm /").nth(1).and_then(|rest| rest.lines().next())
-        else {
-            break;
-        };
-        let lock = format!("/{lock}");
-        fs::remove_file(lock).unwrap();
+        let lock =
+            did.stderr.split("if none runs: rm ").nth(1).and_then(|rest| rest.lines().next());
+        let Some(lock) = lock else { break };
+        fs::remove_file(lock.trim_matches('\'')).unwrap();
         did = world.relay(command);
     }
     let over = ["COMPLETED", "ABORTED", "no finish of session"];

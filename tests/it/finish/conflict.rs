@@ -50,6 +50,10 @@ fn conflicts_are_resolved_and_gone_on_with() {
             .says(&format!("still in conflict: done.txt (in '{}')", world.repo.display()));
         same(&everything(&world), &before);
         resolve(&world);
+        for more in [&[][..], &["--dry-run"]] {
+            let did = finish(&world, &[&[session_of(&world).as_str()], more].concat()).exits(1);
+            did.says("are resolved, and not committed yet").says("--continue");
+        }
         finish(&world, &["--continue"]).exits(0).says("main is now");
         assert_eq!(world.git(&["show", "main:done.txt"]), "mine\na");
         let parents = world.git(&["log", "-1", "--format=%P", "main"]);
@@ -192,4 +196,18 @@ fn without_a_worktree_conflicts_are_refused_with_the_way_to_have_them() {
         assert_eq!(state(&world), "RUNNING");
     }
     finish(&world, &["--dry-run"]).exits(1).says("done.txt");
+}
+
+#[test]
+fn the_only_finish_in_a_conflict_is_meant_where_several_sessions_are_open() {
+    for how in ["--continue", "--abort"] {
+        let world = clash();
+        left(&world, "--squash");
+        let id = session_of(&world);
+        world.relay(&["run", "Another task"]).exits(0);
+        resolve(&world);
+        let did = finish(&world, &[how]).exits(0);
+        did.says(if how == "--abort" { "main is as it was" } else { "main is now" });
+        world.relay(&["status", &id]).exits(0);
+    }
 }

@@ -126,7 +126,7 @@ fn conflicts_with_what_was_written_anew_are_gone_on_with_or_taken_back() {
         let text = fs::read_to_string(world.repo.join("b.txt")).unwrap();
         match how {
             "--continue" => {
-                assert_eq!((text.as_str(), state(&world).as_str()), ("both\n", "COMPLETED"))
+                assert_eq!((text.as_str(), state(&world).as_str()), ("both\n", "COMPLETED"));
             }
             _ => assert_eq!((text.as_str(), state(&world).as_str()), ("mine\n", "RUNNING")),
         }

@@ -44,7 +44,8 @@ fn a_change_of_the_user_s_that_git_is_told_not_to_see_is_not_written_over() {
 fn a_target_that_is_none_is_named() {
     let world = worked(WORK);
     let id = session_of(&world);
-    refused(&world, &["finish", "--into", "nothing"], 1, "there is no branch 'nothing'");
+    refused(&world, &["finish", "--into", "nothing"], 1, "there is no branch 'nothing'")
+        .says(&format!("hint: git relay finish {id} --into main\n"));
     let own = format!("relay/{id}");
     refused(&world, &["finish", "--into", &own], 1, "is the session's own branch")
         .says(&format!("git relay finish {id} --keep"));
@@ -65,7 +66,9 @@ fn a_target_that_is_none_is_named() {
         same(&everything(&world), &before);
     }
     world.git(&["branch", "-m", "main", "trunk"]);
-    refused(&world, &["finish"], 1, "there is no branch 'main'").says("--into BRANCH");
+    let hint = format!("hint: git relay finish {id} --merge --dry-run --into trunk");
+    let typed = ["finish", "--merge", "--dry-run"];
+    refused(&world, &typed, 1, "there is no branch 'main'").says(&hint);
 }
 
 #[test]
@@ -115,6 +118,18 @@ fn another_sessions_branch_is_not_moved() {
         }
         did.says(&format!("hint: git relay {verb} {second}\n"));
     }
+    // What was typed is not lost in what is to be typed.
+    for (typed, rest) in [
+        (&["finish", "--merge", "--dry-run"][..], " --merge --dry-run"),
+        (&["finish", "--continue", "-m", "It's done"], " --continue -m 'It'\\''s done'"),
+        (&["abort", "--dry-run"], " --dry-run"),
+        (&["resume", "--answer", "blue"], " --answer blue"),
+    ] {
+        refused(&world, typed, 1, "several sessions are open")
+            .says(&format!("hint: git relay {} {second}{rest}\n", typed[0]));
+    }
+    let did = refused(&world, &["record", "--done", "x y"], 1, "several sessions are open");
+    did.says(&format!("hint: git relay record --session {second} --done 'x y'\n"));
     // Named without the flag it is meant, too; an agent is none.
     refused(&world, &["handoff", second], 1, "there is no other agent").says(second);
     refused(&world, &["handoff", "one"], 2, "is an agent").says("git relay handoff --to one");
