@@ -148,7 +148,12 @@ fn rows_of_place(hub: &Hub, session: &Session, row: &mut impl FnMut(&str, String
     let is_there = |name: &str| matches!(hub.repo.read_ref(name), Ok(Some(_)));
     let is_over = session.state.is_end();
     if !is_over || is_there(&branch_ref(branch)) {
-        row("branch", branch.clone());
+        let gone = match is_over || session.dispatch.is_none() {
+            true => None,
+            false => hub.must_have_branch(session).err(),
+        };
+        let how = gone.as_ref().and_then(hint_of).map(|how| format!(", and it is gone: {how}"));
+        row("branch", format!("{branch}{}", how.unwrap_or_default()));
     }
     if !is_over || worktree.exists() {
         row("worktree", worktree.display().to_string());

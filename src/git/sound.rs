@@ -10,6 +10,7 @@ use gix::index::entry::Mode;
 use gix::object::tree::EntryKind;
 use std::collections::HashSet;
 use std::fs;
+use std::path::Path;
 
 /// A torn index is kept under this name, the last one only.
 const TORN_INDEX: &str = "relay-index-torn";
@@ -65,13 +66,16 @@ impl Repository {
                 |output| lines(&output).filter_map(Oid::new).collect(),
             );
         }
-        let text = fs::read(self.common_dir.join("logs").join(branch)).unwrap_or_default();
-        // A line is "<old> <new> <who> …".
-        let mut stood: Vec<Oid> =
-            lines(&text).filter_map(|line| Oid::new(line.split(' ').nth(1)?)).collect();
-        stood.reverse();
-        stood.truncate(REFLOG_MOST);
-        stood
+        read_reflog(&self.common_dir.join("logs").join(branch))
+    }
+
+    /// The same of what is checked out in this worktree. Its reflog outlives the branch's own.
+    pub fn head_stood_at(&self) -> Vec<Oid> {
+        if self.reftable {
+            self.stood_at("HEAD")
+        } else {
+            read_reflog(&self.git_dir.join("logs/HEAD"))
+        }
     }
 
     /// Puts a branch (full name) whose ref is torn, or leads to nothing, where it can stand.
@@ -113,4 +117,14 @@ impl Repository {
             .filter(|entry| entry.mode != Mode::COMMIT && !known.contains(&entry.id))
             .all(|entry| entry.id.is_empty_blob() || self.intact(entry.id).is_ok()))
     }
+}
+
+fn read_reflog(path: &Path) -> Vec<Oid> {
+    let text = fs::read(path).unwrap_or_default();
+    // A line is "<old> <new> <who> …".
+    let mut stood: Vec<Oid> =
+        lines(&text).filter_map(|line| Oid::new(line.split(' ').nth(1)?)).collect();
+    stood.reverse();
+    stood.truncate(REFLOG_MOST);
+    stood
 }

@@ -148,21 +148,14 @@ impl Driver<'_> {
         let base = session.workplace.base_commit.clone();
         let snapshot = session.snapshot.as_ref().filter(|snapshot| snapshot.on_branch);
         let snapshot = snapshot.map(|snapshot| snapshot.commit.clone());
-        let wip = repo.read_ref(&wip_ref(&session.session_id))?;
-        // What the wip snapshot stands on was the branch's tip then.
-        let wip = match wip.map(|wip| repo.read_commit(&wip)).transpose() {
-            Ok(wip) => wip.and_then(|wip| wip.parents.first().cloned()),
-            Err(_) => None,
-        };
         let tip = repo.read_ref(&name)?;
-        let known = snapshot.clone().unwrap_or_else(|| base.clone());
+        let known = snapshot.unwrap_or(base);
         if let Some(tip) = tip.as_ref().filter(|tip| **tip == known || repo.is_whole(tip, &known)) {
             return Ok(tip.clone());
         }
-        let stood =
-            repo.stood_at(&name).into_iter().chain(newer(repo, snapshot, wip)).chain([base]);
-        let to = stood.into_iter().find(|commit| repo.is_whole(commit, &known));
-        let to = to.ok_or_else(|| {
+        let stood = self.hub.stood(session)?;
+        let to = stood.into_iter().find(|(commit, _)| repo.is_whole(commit, &known));
+        let (to, from) = to.ok_or_else(|| {
             let name = &self.session().workplace.branch;
             Fault::integrity(format!("no commit of the branch '{name}' can be read"))
                 .hint("git fsck; what it names can come from another clone, or a backup")
@@ -173,7 +166,7 @@ impl Driver<'_> {
             None => "it was gone".to_owned(),
         };
         let branch = format!("the branch '{}'", self.session().workplace.branch);
-        self.lose(&branch, format!("{why}: it begins again at {}", short(&to)));
+        self.lose(&branch, format!("{why}: it begins again at {} ({from})", short(&to)));
         Ok(to)
     }
 
@@ -221,14 +214,4 @@ impl Driver<'_> {
         self.lost.push(NotCaptured { what: "the session worktree".to_owned(), why });
         Ok(())
     }
-}
-
-/// Two known tips of the branch, the newer first.
-fn newer(repo: &Repository, snapshot: Option<Oid>, wip: Option<Oid>) -> Vec<Oid> {
-    let goes_on = match (&snapshot, &wip) {
-        (Some(snapshot), Some(wip)) => repo.is_ancestor(snapshot, wip).unwrap_or(false),
-        _ => false,
-    };
-    let both = if goes_on { [wip, snapshot] } else { [snapshot, wip] };
-    both.into_iter().flatten().collect()
 }

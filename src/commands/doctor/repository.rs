@@ -110,6 +110,11 @@ pub(super) fn sessions(hub: &Hub) -> Result<Vec<Finding>> {
             let next = format!("git relay resume {id}");
             found.push(Finding::problem(&subject, what).next(next));
         }
+        if session.dispatch.is_some()
+            && let Err(error) = hub.must_have_branch(&session)
+        {
+            found.push(Finding::of(&subject, &error));
+        }
         let worktree = hub.worktree(&session);
         if session.dispatch.is_some() && !worktree.join(".git").exists() {
             let what = format!("its worktree '{}' is gone", worktree.display());

@@ -3,6 +3,7 @@
 //! named.
 
 mod aside;
+mod branch;
 mod go_on;
 mod ground;
 mod merge;
@@ -102,7 +103,11 @@ impl Driver<'_> {
             }
             _ => must_not_be_finishing(self.session())?,
         }
-        self.look_at_rest()?;
+        // Nothing is mended here that finishing would mend.
+        self.is_at_rest()?;
+        self.compare_guard()?;
+        self.check_hooks()?;
+        self.hub.must_have_branch(self.session())?;
         self.preview_of(order)
     }
 

@@ -190,3 +190,25 @@ fn a_place_without_relays_is_named() {
         refused(&world, &[verb], 1, "not ready for relays").says("git relay init");
     }
 }
+
+/// The agent committed after all that was saved: its worktree's own reflog knows of it.
+#[test]
+fn a_branch_that_was_deleted_is_told_of_and_comes_back_with_what_was_committed() {
+    let world = worked(WORK);
+    let id = session_of(&world);
+    let branch = format!("refs/heads/relay/{id}");
+    let tip = world.git(&["rev-parse", &branch]);
+    world.git(&["update-ref", "-d", &branch]);
+    let hint = format!("git branch relay/{id} {} brings it back", &tip[..10]);
+    for how in ["--squash", "--merge", "--keep"] {
+        refused(&world, &["finish", how, "--dry-run"], 1, "is gone").says(&hint);
+    }
+    let before = everything(&world);
+    world.relay(&["abort", "--dry-run"]).exits(0);
+    world.relay(&["status"]).exits(0).says(&hint);
+    world.relay(&["doctor"]).exits(1).says(&hint);
+    same(&everything(&world), &before);
+    let did = finish(&world, &["--merge"]).exits(0).says("the reflog of its worktree");
+    did.says("left out, since no agent committed it: draft.txt");
+    assert_eq!(world.git(&["rev-parse", "main^2"]), tip);
+}
