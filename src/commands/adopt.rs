@@ -292,7 +292,7 @@ fn receivers(
             .hint(format!(
                 "name one: git relay adopt {}; or all, for good: git relay init --agents {}",
                 typed(args, args.id.as_deref(), &["--to AGENT"]),
-                found_here(hub)
+                found_here(&hub.settings)
             ))
             .into());
     }

@@ -1,6 +1,6 @@
 //! `git relay handoff`: asks where somebody drives or may not drive, drives where nobody does.
 
-use super::{open_hub, terminal};
+use super::{found_here, open_hub, terminal};
 use crate::cli::Handoff;
 use crate::error::{Fault, Kind, kind_of};
 use crate::host::stand_by::stand_by;
@@ -66,7 +66,7 @@ pub(super) fn run(args: &Handoff) -> Result<u8> {
     if ask::is_inside(&session) {
         return ask_and_leave(&inbox, args, to, ask::leg_of(&session), Some(&id));
     }
-    is_for_somebody_else(args, &session, to.as_ref())?;
+    is_for_somebody_else(&hub, args, &session, to.as_ref())?;
     // Whoever nobody is to be started for is not looked at, but one that is named is waited for.
     if !args.force && (!args.no_launch || is_exhausted(&session, to.as_ref())) {
         somebody_could_start(&hub, &session, to.as_ref())?;
@@ -140,7 +140,12 @@ fn ask_and_leave(
     Ok(0)
 }
 
-fn is_for_somebody_else(args: &Handoff, session: &Session, to: Option<&AgentName>) -> Result<()> {
+fn is_for_somebody_else(
+    hub: &Hub,
+    args: &Handoff,
+    session: &Session,
+    to: Option<&AgentName>,
+) -> Result<()> {
     let id = &session.session_id;
     let at_work = session.dispatch.as_ref().and_then(|dispatch| dispatch.process);
     let at_work = at_work.is_some_and(process::is_alive) && session.leg_end.is_none();
@@ -156,7 +161,8 @@ fn is_for_somebody_else(args: &Handoff, session: &Session, to: Option<&AgentName
     if to.is_none() && alone && !args.no_launch {
         return Err(Fault::refused("there is no other agent to hand over to")
             .hint(format!(
-                "git relay resume {id}, or with more agents: git relay resume {id} --agents A,B"
+                "git relay resume {id}, or with more agents: git relay resume {id} --agents {}",
+                found_here(&hub.settings)
             ))
             .into());
     }
@@ -206,6 +212,7 @@ fn somebody_could_start(hub: &Hub, session: &Session, to: Option<&AgentName>) ->
         return Err(Fault::environment(obstacle.what).hint(obstacle.hint).into());
     }
     let id = &session.session_id;
+    let here = found_here(&hub.settings);
     Err(match resets.into_iter().min() {
         Some((reset, agent)) => Fault::new(
             Kind::Exhausted,
@@ -216,10 +223,10 @@ fn somebody_could_start(hub: &Hub, session: &Session, to: Option<&AgentName>) ->
                 "let the next free agent take it: git relay handoff --session {id}; or wait for it: \
                  git relay handoff --session {id} --to {to} --force"
             ),
-            None => format!("wait for it, or with more agents: git relay resume {id} --agents A,B"),
+            None => format!("wait for it, or with more agents: git relay resume {id} --agents {here}"),
         }),
         None => Fault::new(Kind::Exhausted, "no other agent could start now")
-            .hint(format!("git relay resume {id} --agents A,B")),
+            .hint(format!("git relay resume {id} --agents {here}")),
     }
     .into())
 }

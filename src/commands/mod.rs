@@ -30,7 +30,7 @@ use crate::agents::Seat;
 use crate::cli::{Cli, Command};
 use crate::error::{Fault, kind_of};
 use crate::git::{self, Repository};
-use crate::host::config::{self, Durability};
+use crate::host::config::{self, Durability, Settings};
 use crate::host::env;
 use crate::model::names::{AgentName, SessionId};
 use crate::relay::start::TO_BE_KNOWN;
@@ -149,8 +149,8 @@ fn no_commit_yet(repo: &Repository) -> Result<anyhow::Error> {
 }
 
 /// The agents that are here, as `--agents` takes them.
-fn found_here(hub: &Hub) -> String {
-    let installed = Seat::installed(&hub.settings);
+fn found_here(settings: &Settings) -> String {
+    let installed = Seat::installed(settings);
     let words: Vec<&str> = installed.iter().map(AgentName::as_str).collect();
     if words.is_empty() { "NAME,NAME".to_owned() } else { words.join(",") }
 }

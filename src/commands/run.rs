@@ -81,7 +81,10 @@ fn task(hub: &Hub, args: &Run) -> Result<Task> {
     if agents.is_empty() {
         none_is_left(hub)?;
         return Err(Fault::usage("nobody has said which agents may receive this work")
-            .hint(format!("git relay init --agents {}, or say --agents here", found_here(hub)))
+            .hint(format!(
+                "git relay init --agents {}, or say --agents here",
+                found_here(&hub.settings)
+            ))
             .into());
     }
     for agent in &agents {

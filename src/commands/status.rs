@@ -1,6 +1,6 @@
 //! `git relay status`
 
-use super::open_hub;
+use super::{found_here, open_hub};
 use crate::agents::Pause;
 use crate::cli::One;
 use crate::error::hint_of;
@@ -40,7 +40,7 @@ pub(super) fn run(args: &One) -> Result<u8> {
         (Some(_), false) => Some(format!(
             "look at what changed and put it back, or git relay resume {id} --accept-config"
         )),
-        _ => next_command(&session, driven),
+        _ => next_command(&hub, &session, driven),
     };
     let hook_faults = files::read_text(&hub.folder(&id).join("hook.log"), 1 << 20)?;
     if args.json {
@@ -202,7 +202,7 @@ fn exhausted(session: &Session) -> Vec<Value> {
 }
 
 /// The one command that goes on, if a person is to say one.
-fn next_command(session: &Session, driven: bool) -> Option<String> {
+fn next_command(hub: &Hub, session: &Session, driven: bool) -> Option<String> {
     let id = &session.session_id;
     if session.state.is_end() || driven {
         return None;
@@ -225,7 +225,10 @@ fn next_command(session: &Session, driven: bool) -> Option<String> {
         (Effect::Dispatch, _) if used_up(session).len() == session.agents.len() => {
             let first = receivers::first_reset(session, clock::now());
             let when = first.map_or("later".to_owned(), |reset| format!("after {reset}"));
-            format!("git relay resume {id}, {when}; or now: git relay resume {id} --agents A,B")
+            format!(
+                "git relay resume {id}, {when}; or now: git relay resume {id} --agents {}",
+                found_here(&hub.settings)
+            )
         }
         _ => format!("git relay resume {id}"),
     })

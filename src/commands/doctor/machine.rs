@@ -2,6 +2,7 @@
 
 use super::Finding;
 use crate::agents::{Ground, Seat};
+use crate::commands::found_here;
 use crate::git::Repository;
 use crate::host::config::Settings;
 use crate::host::files;
@@ -78,7 +79,8 @@ pub(super) fn agents(repo: &Repository, settings: &Settings) -> Vec<Finding> {
     }
     if settings.agents.is_empty() {
         let what = "nobody has said which may receive work";
-        found.push(Finding::problem("agents", what).next("git relay init --agents NAME,NAME"));
+        let next = format!("git relay init --agents {}", found_here(settings));
+        found.push(Finding::problem("agents", what).next(next));
     } else if able == 0 {
         found.push(Finding::problem("agents", "none could start now").next("git relay agents"));
     }

@@ -182,7 +182,7 @@ fn a_hand_over_that_cannot_come_to_anything_is_refused_and_asks_nobody() {
     let before = everything(&world);
     let refused: [(&[&str], i32, &[&str]); 9] = [
         (&["handoff", "--to", "first"], 6, &["window of 'first' is used up until 2100-01-01"]),
-        (&["handoff"], 6, &["window of 'first'", "--agents A,B"]),
+        (&["handoff"], 6, &["window of 'first'", "--agents first"]),
         (&["handoff", "--to", "second@work"], 2, &["accounts of one agent", "--to AGENT"]),
         (&["handoff", "--to", "nobody"], 2, &["no agent is called 'nobody'", "git relay agents"]),
         (&["handoff", "--to", "../x"], 2, &["not an agent's name", "git relay agents"]),

@@ -18,7 +18,8 @@ fn who_is_exhausted_and_until_when() {
     world.relay(&["run", "A task", "--agents", "first,second"]).exits(6);
     let did = world.relay(&["status"]).exits(0).says("first, until 2100-01-01T00:00:00Z (in ");
     let did = did.says("second, nobody told until when");
-    did.says("after 2100-01-01T00:00:00Z; or now: git relay resume").says("--agents A,B");
+    did.says("after 2100-01-01T00:00:00Z; or now: git relay resume")
+        .says("--agents first,second,third");
     let status = world.relay(&["status", "--json"]).exits(0).json();
     assert_eq!(status["status"]["exhausted"][0]["agent"], "first");
     assert_eq!(status["status"]["exhausted"][0]["resetsAt"], "2100-01-01T00:00:00Z");
