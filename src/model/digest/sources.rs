@@ -13,7 +13,7 @@ use crate::model::contract::{
 use crate::model::envelope::is_ours;
 use crate::model::quota::Reading;
 use crate::model::screen::sanitise;
-use crate::model::session::{Breach, DeclaredKind, NotCaptured};
+use crate::model::session::{Breach, DeclaredKind, NotCaptured, Outcome};
 use crate::model::transcript::PlanStatus;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -226,7 +226,8 @@ fn remaining(facts: &Facts<'_>, clean: &mut Cleaner, plan: &[PlanEntry]) -> Vec<
     }
 }
 
-/// Declared in this leg; else what the agent was at; else, if it left no plan, what it was told.
+/// Declared in this leg; else, if the agent left no plan, what it was told; else what it was at.
+/// What was next before a leg that ended done, or is in what was done since, is done.
 fn next_action(
     facts: &Facts<'_>,
     plan: &[PlanEntry],
@@ -242,8 +243,9 @@ fn next_action(
     let before = facts
         .previous
         .filter(|_| facts.transcript.plan.is_empty())
+        .filter(|_| facts.leg_end.outcome != Outcome::Done)
         .and_then(|(contract, _)| contract.next_action.as_ref())
-        .filter(is_open);
+        .filter(|next| done.iter().all(|fact| !fact.text.contains(next.text.trim())));
     declared.or(before).cloned().or_else(|| {
         let item = open(plan)
             .find(|item| item.status == PlanStatus::InProgress)

@@ -93,6 +93,21 @@ fn what_earlier_legs_knew_lives_on() {
 }
 
 #[test]
+fn what_was_next_before_does_not_outlive_its_being_done() {
+    let mut next = Leg::first().next();
+    let before = next.previous.as_mut().unwrap();
+    before.0.plan.clear();
+    before.0.next_action.as_mut().unwrap().text = "Write the form".to_owned();
+    assert_eq!(next.build().contract.next_action.unwrap().text, "Write the form");
+    next.leg_end.outcome = crate::model::session::Outcome::Done;
+    assert_eq!(next.build().contract.next_action, None);
+    next.leg_end.outcome = crate::model::session::Outcome::Limit;
+    let done = declared(DeclaredKind::Done, "Write the form, and its test", "codex leg 2", 2);
+    next.session.declared.push(done);
+    assert_eq!(next.build().contract.next_action, None);
+}
+
+#[test]
 fn a_new_plan_and_the_last_word_win() {
     let mut next = Leg::first().next();
     next.transcript.plan = vec![item("Style the form", PlanStatus::Pending)];
