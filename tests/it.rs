@@ -11,6 +11,7 @@ mod it {
     mod detect;
     mod docs;
     mod doctor;
+    mod elsewhere;
     mod finish;
     mod git;
     mod ground;

@@ -34,7 +34,9 @@ pub(super) fn run(args: &One) -> Result<u8> {
         .and_then(|dispatch| dispatch.process)
         .is_some_and(process::is_alive);
     let blocked = blocked(&hub, &session);
-    let taken = hub.must_not_be_taken(&session).err().filter(|_| !session.state.is_end());
+    let again = format!("git relay resume {id}");
+    let taken = hub.must_not_be_moved(&session, &again).and(hub.must_not_be_taken(&session));
+    let taken = taken.err().filter(|_| !session.state.is_end());
     let next = match (&blocked, session.state.is_end() || driven) {
         _ if taken.is_some() => taken.as_ref().and_then(hint_of).map(str::to_owned),
         (Some(_), false) => Some(format!(

@@ -12,7 +12,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
 /// Of the one line of a file that makes a worktree.
@@ -48,6 +48,22 @@ impl Repository {
                 now == (number, mtime.secs, i64::from(mtime.nsecs))
             })
         })
+    }
+
+    /// Where the worktree of `git_dir` is, if git knows it elsewhere than at `path`: `git worktree
+    /// move` and `git worktree repair` write that down, and its pointer leads back.
+    pub fn moved_to(&self, git_dir: &Path, path: &Path) -> Option<PathBuf> {
+        let line = |file: &Path| files::read(file, POINTER_BYTES_MOST).ok().flatten();
+        let known = line(&git_dir.join("gitdir"))?;
+        let pointer = git_dir.join(OsStr::from_bytes(known.trim_ascii_end()));
+        let place = pointer.parent()?.canonicalize().ok()?;
+        if path.canonicalize().is_ok_and(|path| path == place) {
+            return None;
+        }
+        let leads = line(&pointer)?;
+        let leads =
+            place.join(OsStr::from_bytes(leads.strip_prefix(b"gitdir: ")?.trim_ascii_end()));
+        (leads.canonicalize().ok()? == git_dir.canonicalize().ok()?).then_some(place)
     }
 
     /// Refuses a link, or anything else that we did not make, in place of the worktree of session

@@ -28,6 +28,7 @@ impl Driver<'_> {
         }
         self.must_not_be_over()?;
         must_not_be_finishing(self.session())?;
+        self.must_not_be_moved()?;
         let agent_ends = self.is_agent_alive();
         if self.session().dispatch.is_some() {
             let mut watch = self.attach()?;
@@ -62,6 +63,7 @@ impl Driver<'_> {
     pub fn abort_preview(&self) -> Result<Aborted> {
         self.must_not_be_over()?;
         must_not_be_finishing(self.session())?;
+        self.must_not_be_moved()?;
         let mut aborted = self.aborted(self.is_agent_alive())?;
         let name = kept_ref(&self.session().session_id);
         if !aborted.kept.contains(&name) {

@@ -33,6 +33,7 @@ impl Hub {
         let found = ask::unfolded(&ask::inbox_path(self, &session), session.inbox_offset)?;
         let (facts, _) = ask::facts(&session, &found.lines);
         session.declared.extend(facts);
+        self.must_not_be_moved(&session, &format!("git relay handoff --session {id} --dry-run"))?;
         self.must_not_be_taken(&session)?;
         if !self.worktree(&session).join(".git").exists() {
             return Err(Fault::refused(format!("the session worktree of '{id}' is gone"))

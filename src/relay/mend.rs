@@ -21,6 +21,47 @@ const FILL: &[u8] = b"fill";
 const KEEP: &[u8] = b"keep";
 
 impl Hub {
+    /// The ref that holds the newest of a session's work beside its worktree.
+    pub fn saved_as(&self, session: &Session) -> String {
+        let id = &session.session_id;
+        let mut saved = vec![wip_ref(id)];
+        saved.extend(session.snapshot.as_ref().map(|it| snapshot_ref(id, it.leg)));
+        let is_there = |name: &String| matches!(self.repo.read_ref(name), Ok(Some(_)));
+        let branch = branch_ref(&session.workplace.branch);
+        saved.into_iter().find(is_there).unwrap_or(branch)
+    }
+
+    /// A worktree that lies elsewhere holds the work: none is laid out beside it, and nothing is
+    /// saved or taken away without it. `again` is the command that is to be typed again.
+    pub fn must_not_be_moved(&self, session: &Session, again: &str) -> Result<()> {
+        let (git_dir, worktree) = (self.git_dir(session), self.worktree(session));
+        let Some(place) = self.repo.moved_to(&git_dir, &worktree) else { return Ok(()) };
+        let (id, shown) = (&session.session_id, worktree.display());
+        let old = shell_word(&worktree);
+        let aside = match worktree.symlink_metadata() {
+            Ok(_) => format!("mv {old} {} && ", shell_word(files::aside(&worktree))),
+            Err(_) => String::new(),
+        };
+        let back = format!("{aside}mv {} {old}", shell_word(&place));
+        Err(Fault::integrity(format!(
+            "the worktree of session '{id}' was moved from '{shown}' to '{}'",
+            place.display()
+        ))
+        .hint(format!("move it back: {back} && git worktree repair {old}; then: {again}"))
+        .into())
+    }
+
+    /// What to do about a worktree that is not there, nobody knows since when and why.
+    pub fn way_back(&self, session: &Session) -> String {
+        let (id, shown) = (&session.session_id, self.worktree(session).display().to_string());
+        let saved = self.saved_as(session);
+        format!(
+            "if it was moved, move it back to '{shown}' first; else git relay resume {id}, which \
+             restores it, or git relay abort {id}, which ends it: both know no uncommitted work \
+             after {saved}"
+        )
+    }
+
     /// Files of somebody's in the place of a session's worktree: nothing may be done with them.
     pub fn must_not_be_taken(&self, session: &Session) -> Result<()> {
         let (git_dir, worktree) = (self.git_dir(session), self.worktree(session));
@@ -28,11 +69,7 @@ impl Hub {
             return Ok(());
         }
         let (id, shown) = (&session.session_id, worktree.display());
-        let branch = branch_ref(&session.workplace.branch);
-        let mut saved = vec![wip_ref(id)];
-        saved.extend(session.snapshot.as_ref().map(|it| snapshot_ref(id, it.leg)));
-        let is_there = |name: &String| matches!(self.repo.read_ref(name), Ok(Some(_)));
-        let saved = saved.into_iter().find(is_there).unwrap_or(branch);
+        let saved = self.saved_as(session);
         let mut aside = worktree.clone().into_os_string();
         aside.push(".aside");
         Err(Fault::integrity(format!(
@@ -56,6 +93,17 @@ impl Driver<'_> {
         })
     }
 
+    pub(super) fn must_not_be_moved(&self) -> Result<()> {
+        let id = &self.session().session_id;
+        let again = match self.actor {
+            "handoff" => format!("git relay handoff --session {id}"),
+            "finish" => format!("git relay finish {id}"),
+            "abort" => format!("git relay abort {id}"),
+            _ => format!("git relay resume {id}"),
+        };
+        self.hub.must_not_be_moved(self.session(), &again)
+    }
+
     fn mending_path(&self) -> PathBuf {
         self.hub.folder(&self.session().session_id).join(MENDING_FILE)
     }
@@ -67,6 +115,7 @@ impl Driver<'_> {
         if !self.was_made() {
             return Ok(());
         }
+        self.must_not_be_moved()?;
         self.hub.repo.must_be_real(&git_dir, &worktree, &self.session().session_id)?;
         self.hub.must_not_be_taken(self.session())?;
         if self.hub.repo.is_laid_out(&git_dir, &worktree) && !marker.exists() {
@@ -200,13 +249,13 @@ impl Driver<'_> {
                 let at = at.map_or_else(|| "an unknown time".to_owned(), |at| at.to_string());
                 format!(
                     "it was gone and is restored as saved at {at} ({}): what was written after that, \
-                     and every ignored file, is lost",
+                     and every ignored file, is lost, unless it was moved",
                     short(saved)
                 )
             }
             None => format!(
                 "it was gone and is restored from its branch ({}): what was not committed, and every \
-                 ignored file, is lost",
+                 ignored file, is lost, unless it was moved",
                 short(tip)
             ),
         };

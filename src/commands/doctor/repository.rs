@@ -1,6 +1,7 @@
 //! The repository: key and trust, our refs and what would overwrite them, sessions, locks.
 
 use super::{Finding, Level};
+use crate::error::hint_of;
 use crate::git::NOTES_REF;
 use crate::git::refs::SESSIONS;
 use crate::host::{clock, files, lock, process};
@@ -116,12 +117,13 @@ pub(super) fn sessions(hub: &Hub) -> Result<Vec<Finding>> {
             found.push(Finding::of(&subject, &error));
         }
         let worktree = hub.worktree(&session);
-        if session.dispatch.is_some() && !worktree.join(".git").exists() {
+        let again = format!("git relay resume {id}");
+        if let Err(error) = hub.must_not_be_moved(&session, &again) {
+            let next = hint_of(&error).unwrap_or_default();
+            found.push(Finding::problem(&subject, format!("{error}")).next(next));
+        } else if session.dispatch.is_some() && !worktree.join(".git").exists() {
             let what = format!("its worktree '{}' is gone", worktree.display());
-            let next = format!(
-                "git worktree repair, where it was moved; else git relay resume {id}, or git relay abort {id}"
-            );
-            found.push(Finding::problem(&subject, what).next(next));
+            found.push(Finding::problem(&subject, what).next(hub.way_back(&session)));
         }
         let log = files::read_text(&hub.folder(&id).join("hook.log"), LOG_BYTES_MOST)?;
         if let Some(last) = log.as_deref().and_then(|text| text.lines().last()) {

@@ -81,6 +81,7 @@ impl Driver<'_> {
             .hint(format!("git relay resume {id}"))
             .into());
         }
+        self.must_not_be_moved()?;
         self.hub.must_not_be_taken(session)?;
         if !self.is_whole() {
             self.compare_config()?;
@@ -88,9 +89,7 @@ impl Driver<'_> {
                 "the session worktree '{}' is gone",
                 self.worktree().display()
             ))
-            .hint(format!(
-                "git worktree repair, where it was moved; else git relay resume {id}, which restores it, or git relay abort {id}, which keeps its commits"
-            ))
+            .hint(self.hub.way_back(session))
             .into());
         }
         if let Some(operation) = self.worktree_repo()?.operation_in_progress() {
