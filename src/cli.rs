@@ -385,7 +385,8 @@ pub struct Finish {
 
 /// End a session, keeping its work reachable
 ///
-/// The agent is ended, if one runs. What is in the session's worktree is kept by a printed ref
+/// The agent is ended, if one runs: where its session is named, a command that drives it is
+/// asked to, as Ctrl-C there does, and lets go. What is in the session's worktree is kept by a printed ref
 /// before the worktree goes.
 #[derive(Debug, Args)]
 pub struct Abort {

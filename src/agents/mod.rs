@@ -188,6 +188,14 @@ impl Seat {
         Some(Self { name: name.clone(), agent, table })
     }
 
+    /// The same of one that worked here and is perhaps not configured any more: nothing that it
+    /// told is understood then, and its end is seen all the same.
+    pub fn or_unknown(settings: &Settings, name: &AgentName) -> Self {
+        let unknown =
+            || Self { name: name.clone(), agent: &custom::AGENT, table: AgentTable::default() };
+        Self::find(settings, name).unwrap_or_else(unknown)
+    }
+
     /// Every agent whose program is on this machine.
     pub fn installed(settings: &Settings) -> Vec<AgentName> {
         let all = Self::all(settings).into_iter();

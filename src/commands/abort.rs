@@ -10,6 +10,12 @@ use serde_json::json;
 pub(super) fn run(args: &Abort) -> Result<u8> {
     let hub = open_hub()?;
     let id = ask::session_to_end(&hub, args.session.as_deref(), "git relay abort NAME")?;
+    // The only one that is open may be another than is meant: at work it is ended by its name.
+    if !args.dry_run && args.session.is_some() {
+        hub.stop_driver(&id, |pid| {
+            out::say(format!("relay: process {pid} drives it, and is asked to end its agent"));
+        })?;
+    }
     let mut report = progress::tell;
     let mut driver = Driver::take(&hub, &id, "abort", Options::default(), &mut report)?;
     let aborted = if args.dry_run { driver.abort_preview()? } else { driver.abort()? };

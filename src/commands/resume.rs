@@ -3,12 +3,14 @@
 use super::run::{someone_can_start, tell_json};
 use super::{open_hub, terminal};
 use crate::cli::Resume;
+use crate::error::Fault;
 use crate::host::config;
 use crate::host::stand_by::stand_by;
 use crate::model::fsm::Event;
 use crate::model::inbox::Says;
-use crate::model::session::{DeclaredKind, PermissionLevel};
-use crate::relay::{Driver, Options, ask};
+use crate::model::names::AgentName;
+use crate::model::session::{DeclaredKind, PermissionLevel, Session};
+use crate::relay::{Driver, Hub, Options, ask};
 use crate::ui::terminal::Teller;
 use anyhow::Result;
 
@@ -22,6 +24,13 @@ pub(super) fn run(args: &Resume) -> Result<u8> {
     for agent in &agents {
         hub.seat(agent)?;
     }
+    if let Some(answer) = &args.answer
+        && answer.trim().is_empty()
+    {
+        return Err(Fault::usage("the answer is empty")
+            .hint(format!("git relay resume {id} --answer TEXT"))
+            .into());
+    }
     let options = Options {
         unsandboxed_shell: args.unsandboxed_shell,
         accept_config: args.accept_config,
@@ -30,6 +39,12 @@ pub(super) fn run(args: &Resume) -> Result<u8> {
     let mut teller = Teller::default();
     let mut report = |progress| teller.tell(progress);
     let mut driver = Driver::take(&hub, &id, "resume", options, &mut report)?;
+    ask::must_not_be_over(driver.session())?;
+    if agents.is_empty() {
+        someone_is_known(&hub, driver.session())?;
+    }
+    // What is not as it was left stops us before anything is written down.
+    driver.make_ground()?;
     if !agents.is_empty() {
         driver.step(&Event::Consented { agents: agents.clone() }, None)?;
     }
@@ -53,4 +68,25 @@ pub(super) fn run(args: &Resume) -> Result<u8> {
     driver.ask_all_the_same(&agents)?;
     driver.announced();
     terminal::drive(driver, |driver, end| tell_json(driver, end, args.json))
+}
+
+/// Refuses where none of the session's agents is configured any more.
+fn someone_is_known(hub: &Hub, session: &Session) -> Result<()> {
+    if session.agents.iter().any(|agent| hub.seat(agent).is_ok()) {
+        return Ok(());
+    }
+    let joined =
+        |agents: &[AgentName]| agents.iter().map(AgentName::as_str).collect::<Vec<_>>().join(",");
+    let (id, names) = (&session.session_id, joined(&session.agents));
+    let known = hub.settings.agents.iter().filter(|agent| hub.seat(agent).is_ok());
+    let known: Vec<_> = known.cloned().collect();
+    let hint = match known.is_empty() {
+        true => {
+            format!("see who there is: git relay agents; then: git relay resume {id} --agents A,B")
+        }
+        false => format!("git relay resume {id} --agents {}", joined(&known)),
+    };
+    Err(Fault::usage(format!("no agent of session '{id}' is configured any more ({names})"))
+        .hint(hint)
+        .into())
 }

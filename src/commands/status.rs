@@ -107,6 +107,11 @@ fn rows(hub: &Hub, session: &Session, driven: bool, alive: bool) -> Vec<Vec<Stri
         row("waiting", "for you, in its terminal (trust, login or update prompt?)".into());
     }
     rows_of_finish(hub, session, &mut row);
+    if session.state == State::EnvelopeBuilt
+        && let Some(agent) = receivers::next(session, clock::now())
+    {
+        row("goes to", agent.to_string());
+    }
     for reading in &session.readings {
         row("usage", format!("{}, {}", share(reading), ago(reading.observed_at)));
     }

@@ -381,7 +381,7 @@ fn fold(
         }
     }
     if let Some(request) = request {
-        next.request = Some(request.clone());
+        super::receivers::ask(next, request);
     }
     next.hooks_fired |= hooks_fired;
 }

@@ -1,7 +1,7 @@
 //! Who may take a task over, and in which order.
 
 use super::names::AgentName;
-use super::session::{BreachReason, DispatchOutcome, Session, State};
+use super::session::{BreachReason, DispatchOutcome, Request, Session, State};
 use super::time::Timestamp;
 
 /// An agent at a limit whose end nobody told is left alone this long.
@@ -53,6 +53,28 @@ pub fn rests(session: &Session, agent: &AgentName, now: Timestamp) -> bool {
     spent || (gives && asked && wish(session) != Some(agent))
 }
 
+/// Keeps a request for a hand-over. A person who forces it may know better than the limit that the
+/// agent told before: that is forgotten.
+pub fn ask(session: &mut Session, request: &Request) {
+    session.request = Some(request.clone());
+    let forced = request.to.as_ref().filter(|_| request.force && request.by == "user");
+    for known in session.dispatches.iter_mut().filter(|known| Some(&known.agent) == forced) {
+        (known.resets_at, known.limit_seen_at) = (None, None);
+    }
+}
+
+/// The agent that takes it over next at `now`, as far as the session knows.
+pub fn next(session: &Session, now: Timestamp) -> Option<AgentName> {
+    order(session).into_iter().find(|agent| !rests(session, agent, now))
+}
+
+/// The agent that gave the task away, where it rests for nothing else.
+pub fn free_giver(session: &Session, now: Timestamp) -> Option<AgentName> {
+    let giver = giver(session).filter(|giver| session.agents.contains(giver))?;
+    let is_free = rests(session, giver, now) && exhausted(session, giver, now).is_none();
+    is_free.then(|| giver.clone())
+}
+
 /// Whether the window of `agent` is used up at `now`, as far as the session knows: that of one that
 /// a person wished for, only where it is known until when.
 fn is_spent(session: &Session, agent: &AgentName, now: Timestamp) -> bool {
@@ -84,11 +106,10 @@ pub fn reset_of(session: &Session, agent: &AgentName, now: Timestamp) -> Option<
     own.filter_map(|dispatch| dispatch.resets_at).filter(|reset| *reset > now).max()
 }
 
-/// When the first window opens again that the session knows to be used up at `now`.
+/// When the first window opens again that the session knows to be used up at `now`, of the agents
+/// that may take it over.
 pub fn first_reset(session: &Session, now: Timestamp) -> Option<Timestamp> {
-    let of_end = session.leg_end.iter().filter_map(|end| end.resets_at);
-    let of_dispatches = session.dispatches.iter().filter_map(|dispatch| dispatch.resets_at);
-    of_end.chain(of_dispatches).filter(|reset| *reset > now).min()
+    session.agents.iter().filter_map(|agent| reset_of(session, agent, now)).min()
 }
 
 #[cfg(test)]

@@ -1,14 +1,20 @@
 //! The end of a session whose result is not wanted, or not now.
 
-use super::Driver;
 use super::finish::must_not_be_finishing;
 use super::leg::HowEnded;
-use crate::error::Fault;
+use super::{Driver, Hub, ask, not_in_a_leg};
 use crate::git::{kept_ref, refs};
-use crate::host::process;
+use crate::host::{lock, process};
 use crate::model::fsm::Event;
+use crate::model::names::SessionId;
 use crate::model::session::State;
 use anyhow::Result;
+use rustix::process::Signal;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+/// How long a driver that was asked may take to end its agent.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What aborting does, or would do.
 #[derive(Clone, Debug, Default)]
@@ -19,6 +25,33 @@ pub struct Aborted {
     pub agent_ends: bool,
 }
 
+impl Hub {
+    /// Asks the command that has an agent of this session at work to end it, as Ctrl-C there does,
+    /// and waits until it lets go; `tell` hears first who that is. One that only ends by its person
+    /// is left to refuse us.
+    pub fn stop_driver(&self, id: &SessionId, tell: impl Fn(u32)) -> Result<()> {
+        not_in_a_leg()?;
+        let path = self.lock_path(id);
+        let Some(driver) = lock::holder(&path).and_then(process::identify) else { return Ok(()) };
+        let session = self.load(id)?.session;
+        let agent = session.dispatch.as_ref().and_then(|dispatch| dispatch.process);
+        if ask::is_inside(&session)
+            || session.finishing.is_some()
+            || process::is_stopped(driver)
+            || !agent.is_some_and(process::is_alive)
+        {
+            return Ok(());
+        }
+        tell(driver.pid);
+        process::signal(driver, Signal::INT);
+        let until = Instant::now() + PATIENCE;
+        while lock::is_held(&path) && Instant::now() < until {
+            sleep(Duration::from_millis(50));
+        }
+        Ok(())
+    }
+}
+
 impl Driver<'_> {
     /// Ends the session: the agent, then everything it left running; its tree is kept by a ref.
     pub fn abort(&mut self) -> Result<Aborted> {
@@ -26,7 +59,7 @@ impl Driver<'_> {
             self.tidy_again()?;
             return self.aborted(false);
         }
-        self.must_not_be_over()?;
+        ask::must_not_be_over(self.session())?;
         must_not_be_finishing(self.session())?;
         self.must_not_be_moved()?;
         let agent_ends = self.is_agent_alive();
@@ -61,7 +94,7 @@ impl Driver<'_> {
 
     /// What `abort` would do; changes nothing.
     pub fn abort_preview(&self) -> Result<Aborted> {
-        self.must_not_be_over()?;
+        ask::must_not_be_over(self.session())?;
         must_not_be_finishing(self.session())?;
         self.must_not_be_moved()?;
         let mut aborted = self.aborted(self.is_agent_alive())?;
@@ -87,15 +120,6 @@ impl Driver<'_> {
     fn is_agent_alive(&self) -> bool {
         let dispatch = self.session().dispatch.as_ref();
         dispatch.and_then(|dispatch| dispatch.process).is_some_and(process::is_alive)
-    }
-
-    fn must_not_be_over(&self) -> Result<()> {
-        let session = self.session();
-        if !session.state.is_end() {
-            return Ok(());
-        }
-        let (id, state) = (&session.session_id, session.state);
-        Err(Fault::refused(format!("session '{id}' is {state}")).hint("git relay list").into())
     }
 
     fn keep_whole(&mut self) -> Result<String> {

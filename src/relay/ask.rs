@@ -208,10 +208,19 @@ fn none_is_open(hub: &Hub, none_at_all: bool) -> Result<anyhow::Error> {
 pub fn open_session(hub: &Hub, named: Option<&str>, how: &str) -> Result<Session> {
     let id = session_meant(hub, named, how)?;
     let session = hub.load(&id)?.session;
-    if session.state.is_end() {
-        return Err(Fault::refused(format!("session '{id}' is {}", session.state))
-            .hint("git relay list")
-            .into());
-    }
+    must_not_be_over(&session)?;
     Ok(session)
+}
+
+/// Refuses what can only be done with a session that goes on; says where the result of this one is.
+pub fn must_not_be_over(session: &Session) -> Result<()> {
+    if !session.state.is_end() {
+        return Ok(());
+    }
+    let (id, state, at) = (&session.session_id, session.state, session.updated_at);
+    let result = session.result.as_deref().filter(|result| !result.is_empty());
+    let result = result.map(|name| format!(", its result is {name}")).unwrap_or_default();
+    Err(Fault::refused(format!("session '{id}' is {state} since {at}{result}"))
+        .hint("git relay list; for another: git relay run 'the task'")
+        .into())
 }

@@ -79,8 +79,9 @@ impl Driver<'_> {
     /// that holds anything, or that can be written, is the user's.
     pub(super) fn clear_debris(&mut self) -> Result<()> {
         let Some(agent) = self.session().agent().cloned() else { return Ok(()) };
+        let Some(seat) = Seat::find(&self.hub.settings, &agent) else { return Ok(()) };
         let tracked = self.worktree_repo()?.tracked_paths()?;
-        for debris in self.hub.seat(&agent)?.agent.debris {
+        for debris in seat.agent.debris {
             let path: PathBuf = match debris {
                 Debris::InCommonDir(name) => self.hub.repo.common_dir().join(name),
                 Debris::InWorktree(name) if tracked.contains(*name) => continue,

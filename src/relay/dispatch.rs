@@ -86,21 +86,35 @@ impl Driver<'_> {
         Ok(None)
     }
 
-    /// Who names agents that are all at limits whose end nobody told may know better: the first is
-    /// asked again.
+    /// Who names agents outdoes a wish of before: the first that is free goes first. Of agents that
+    /// are all at limits whose end nobody told, the person may know better: the first is asked again.
     pub fn ask_all_the_same(&mut self, named: &[AgentName]) -> Result<()> {
         let (session, now) = (self.session(), clock::now());
         let known = |agent| receivers::exhausted(session, agent, now);
-        let first = named.iter().find(|agent| known(agent) == Some(None)).cloned();
-        let all = named.iter().all(|agent| known(agent).is_some());
-        match (session.state, first) {
-            (State::EnvelopeBuilt, Some(first)) if all => self.request(Some(first), "to go on"),
+        let free = named.iter().find(|agent| known(agent).is_none());
+        let first = match free {
+            Some(free) => receivers::wish(session).and(Some(free)),
+            None => named.iter().find(|agent| known(agent) == Some(None)),
+        };
+        match (session.state, first.cloned()) {
+            (State::EnvelopeBuilt, Some(first)) => self.request(Some(first), "to go on"),
             _ => Ok(()),
         }
     }
 
-    fn nobody_is_left(&self) -> End {
-        let (session, now) = (self.session(), clock::now());
+    fn nobody_is_left(&mut self) -> End {
+        let now = clock::now();
+        // Who gave it away is not asked to take it back.
+        if let Some(free) = receivers::free_giver(self.session(), now)
+            && !self.tried.contains(&free)
+            && !self.spent.contains(&free)
+        {
+            let id = self.session().session_id.clone();
+            self.notice(format!(
+                "{free} gave it away and is free: git relay resume {id} --agents {free}"
+            ));
+        }
+        let session = self.session();
         let resets_at = receivers::first_reset(session, now);
         let at_limit = |agent| receivers::exhausted(session, agent, now).is_some();
         if resets_at.is_some() || session.agents.iter().any(at_limit) {

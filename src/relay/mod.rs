@@ -236,9 +236,10 @@ impl<'a> Driver<'a> {
                 let agent = stored.session.dispatch.and_then(|dispatch| dispatch.process);
                 stored.session.finishing.is_none() && agent.is_some_and(process::is_alive)
             });
-            let hint = match is_at_work {
-                true => "press Ctrl-C where it runs, or: git relay handoff",
-                false => "wait for it to end, or press Ctrl-C where it runs",
+            let hint = match (is_at_work, actor) {
+                (true, "abort") => &*format!("to end its agent too: git relay abort {session}"),
+                (true, _) => "press Ctrl-C where it runs, or: git relay handoff",
+                (false, _) => "wait for it to end, or press Ctrl-C where it runs",
             };
             Fault::raced(format!("session '{session}' is being driven by {by}")).hint(hint)
         })?;
@@ -374,9 +375,8 @@ impl<'a> Driver<'a> {
         }
         // Also where nothing is handed over: the user's own git is the next to run here.
         self.check_guard()?;
-        let session = self.session();
-        let Some(end) = session.leg_end.clone() else { return Ok(Some(End::Killed)) };
-        let request = session.request.clone();
+        let Some(end) = self.session().leg_end.clone() else { return Ok(Some(End::Killed)) };
+        let request = self.session().request.clone();
         self.circle.asked(request.as_ref());
         self.options.no_launch |= request.as_ref().is_some_and(|request| request.no_launch);
         let session = self.session();

@@ -2,7 +2,7 @@
 
 use super::watch::Watch;
 use super::{Driver, Hub, adopt};
-use crate::agents::history;
+use crate::agents::{Seat, history};
 use crate::error::Fault;
 use crate::git::Repository;
 use crate::host::{clock, files, process, random};
@@ -141,9 +141,11 @@ impl Hub {
         session: &Session,
         dispatch: &Dispatch,
     ) -> Result<(Transcript, Option<NotCaptured>)> {
-        let seat = self.seat(&dispatch.agent)?;
         let lost = |why: &str| {
             Some(NotCaptured { what: format!("transcript of {}", dispatch.agent), why: why.into() })
+        };
+        let Some(seat) = Seat::find(&self.settings, &dispatch.agent) else {
+            return Ok((Transcript::default(), lost("this agent is not configured any more")));
         };
         let (Some(find), Some(fold)) = (seat.agent.transcript, seat.agent.fold) else {
             return Ok((Transcript::default(), lost("this agent keeps none that we can read")));

@@ -2,7 +2,7 @@
 
 use super::ground_up::taken_ports;
 use super::{Driver, Hub, Options, Progress};
-use crate::agents::{Ground, Obstacle, ObstacleKind};
+use crate::agents::{Ground, Obstacle, ObstacleKind, Seat};
 use crate::error::Fault;
 use crate::git::branch_ref;
 use crate::git::refs::SESSIONS;
@@ -187,7 +187,13 @@ pub fn obstacles(
     level: PermissionLevel,
     unsandboxed_shell: bool,
 ) -> Result<Vec<Obstacle>> {
-    let seat = hub.seat(agent)?;
+    let Some(seat) = Seat::find(&hub.settings, agent) else {
+        return Ok(vec![Obstacle {
+            kind: ObstacleKind::NotInstalled,
+            what: format!("'{agent}' is not configured any more"),
+            hint: "git relay agents".to_owned(),
+        }]);
+    };
     let main = hub.repo.main_work_tree().unwrap_or_else(|| hub.repo.common_dir());
     let ground = Ground { main_work_tree: main, level, unsandboxed_shell };
     Ok((seat.agent.obstacles)(&seat, &ground))

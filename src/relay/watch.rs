@@ -159,7 +159,7 @@ impl Driver<'_> {
     /// Finds the process of the current dispatch and reads its output from the start.
     pub(super) fn attach(&mut self) -> Result<Watch> {
         let dispatch = self.session().dispatch.clone().context("a dispatch is under way")?;
-        let seat = self.hub.seat(&dispatch.agent)?;
+        let seat = Seat::or_unknown(&self.hub.settings, &dispatch.agent);
         let process = self.find_process(&dispatch);
         if let (State::Dispatched, None, Some(process)) =
             (self.session().state, dispatch.process, process)

@@ -139,9 +139,13 @@ pub fn tell_end(end: &End, session: &Session) {
             "relay: the agent was ended. Go on: git relay resume {id}; hand on: git relay handoff --session {id}; \
              give up: git relay abort {id}"
         )),
-        End::NotStarted => out::say(format!(
-            "relay: the work is saved and nobody is started. Go on, whenever it suits: git relay resume {id}"
-        )),
+        End::NotStarted => {
+            let next = receivers::next(session, clock::now());
+            let next = next.map(|agent| format!("; {agent} is next")).unwrap_or_default();
+            out::say(format!(
+                "relay: the work is saved and nobody is started{next}. Go on, whenever it suits: git relay resume {id}"
+            ));
+        }
         End::Exhausted { resets_at } => {
             out::say("relay: no agent is left that could go on. The work is safe.");
             match resets_at {

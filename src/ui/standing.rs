@@ -1,6 +1,7 @@
 //! Where a session stands, in a person's words: the state word is the protocol's, and RUNNING also
 //! stands for a task that is done and waits to be finished.
 
+use crate::model::fsm::{self, Effect};
 use crate::model::session::{DispatchOutcome, Outcome, Session, State};
 
 /// Who is at it, and what it waits for. `driven`: a command holds its lock; `alive`: its agent's
@@ -35,6 +36,9 @@ pub fn standing(session: &Session, driven: bool, alive: bool) -> String {
         (false, true) => "at work without a driver: resume it".to_owned(),
         (false, false) if session.leg == 0 => "not begun: resume it".to_owned(),
         (false, false) if nobody_took_it(session) => "nobody could take it over yet".to_owned(),
+        (false, false) if !matches!(fsm::due(session), Effect::Rest | Effect::Dispatch) => {
+            "broken off, not at rest: resume it".to_owned()
+        }
         (false, false) => "at rest: resume it".to_owned(),
     }
 }

@@ -1,6 +1,7 @@
 //! Asking and looking: what is said of a session, who may ask for a hand-over and from where, and
 //! what a driver does with it.
 
+mod after;
 mod bad_input;
 mod handoff;
 mod status;

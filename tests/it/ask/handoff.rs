@@ -14,7 +14,7 @@ const ASKS: &str = "cat >/dev/null; echo start; echo 'step one'; echo a >committ
      git add committed.txt; git commit -q -m 'Add'; echo half >half.txt; \
      git-relay record --decision 'plain files'; echo 'asks which one?'\n";
 /// Works until it is ended.
-const WORKS: &str = "cat >/dev/null; echo start; echo 'step one'; echo a >begun.txt; \
+pub(super) const WORKS: &str = "cat >/dev/null; echo start; echo 'step one'; echo a >begun.txt; \
      touch \"$HOME/begun\"; sleep 60\n";
 
 /// Every file below a folder, with its digest.
@@ -38,7 +38,7 @@ fn everything(world: &World) -> BTreeMap<String, String> {
 }
 
 /// A driver in the background, until its first agent is at work.
-fn at_work(world: &World) -> Child {
+pub(super) fn at_work(world: &World) -> Child {
     let mut command = world.command(super::super::support::binary());
     command.args(["run", "A task"]).stdout(Stdio::null()).stderr(Stdio::null());
     let child = command.spawn().unwrap();

@@ -173,10 +173,10 @@ fn a_session_that_somebody_drives_is_theirs() {
     while !world.home.join("up").exists() {
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
-    for verb in ["finish", "abort"] {
+    for (verb, hint) in [("finish", "or: git relay handoff"), ("abort", "git relay abort wait-")] {
         let did = world.relay(&[verb]).exits(3);
         let did = did.says(&format!("is being driven by process {}", driver.id()));
-        did.says("or: git relay handoff");
+        did.says(hint);
     }
     fs::write(world.home.join("go"), "").unwrap();
     assert!(driver.wait().unwrap().success());
