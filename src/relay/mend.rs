@@ -36,6 +36,12 @@ impl Hub {
     pub fn must_not_be_moved(&self, session: &Session, again: &str) -> Result<()> {
         let (git_dir, worktree) = (self.git_dir(session), self.worktree(session));
         let Some(place) = self.repo.moved_to(&git_dir, &worktree) else { return Ok(()) };
+        // It is where it was, and `core.worktree` leads us elsewhere: the guard says so.
+        let home =
+            self.repo.common_dir().parent().map(|root| root.join(&session.workplace.worktree));
+        if home.is_some_and(|home| home.canonicalize().is_ok_and(|home| home == place)) {
+            return Ok(());
+        }
         let (id, shown) = (&session.session_id, worktree.display());
         let old = shell_word(&worktree);
         let aside = match worktree.symlink_metadata() {
