@@ -109,7 +109,7 @@ fn a_detached_head_has_no_branch_to_bring_the_result_to() {
     make_dirty(&world, &world.repo);
     left(&world, "claude", "todos-limit", &world.repo);
     world.relay(&["adopt", "--headless"]).exits(0);
-    world.relay(&["finish"]).exits(1).says("--into BRANCH");
+    world.relay(&["finish"]).exits(1).says("--into main");
 }
 
 #[test]
