@@ -76,8 +76,6 @@ impl Hub {
         }
         let (id, shown) = (&session.session_id, worktree.display());
         let saved = self.saved_as(session);
-        let mut aside = worktree.clone().into_os_string();
-        aside.push(".aside");
         Err(Fault::integrity(format!(
             "the worktree of session '{id}' was deleted, and '{shown}' holds other files now; the \
              work is saved as {saved}"
@@ -85,7 +83,7 @@ impl Hub {
         .hint(format!(
             "for a fresh worktree move them away: mv {} {}; then: git relay resume {id}",
             shell_word(&worktree),
-            shell_word(&aside),
+            shell_word(files::aside(&worktree)),
         ))
         .into())
     }
